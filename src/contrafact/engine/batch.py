@@ -1,0 +1,191 @@
+"""Batch: what a method gets to work on, and its only way to the model. Candidates: what it gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+
+from ..models.classifier import Array, Classifier, Verdict
+from ..models.randomness import row_uniform
+from .budget import Meter
+from .constraints import Feasible
+from .inputs import Modality
+
+#: A search accepts a candidate only when the target leads by this much probability, so that the same row in
+#: another batch, rounded otherwise, gets the same class.
+CLEAR_MARGIN = 1e-4
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Counterfactuals found: `x[j]` belongs to row `rows[j]` of the batch; up to k for each row.
+
+    `info` holds one value per candidate, whatever the method has to tell.
+    """
+
+    x: torch.Tensor
+    rows: torch.Tensor
+    info: dict[str, torch.Tensor] = field(default_factory=dict)
+
+    @staticmethod
+    def concat(parts: list[Candidates], offsets: list[torch.Tensor]) -> Candidates:
+        """Join candidates of sub-batches; `offsets[i]` maps the rows of part i to those of the whole."""
+        info = {key: torch.cat([p.info[key] for p in parts]) for key in parts[0].info}
+        rows = torch.cat([offset[p.rows] for p, offset in zip(parts, offsets, strict=True)])
+        return Candidates(torch.cat([p.x for p in parts]), rows, info)
+
+
+@dataclass
+class Batch:
+    """Instances to explain, all of them at once.
+
+    x, label, target : (n, *shape) instances, the model's class for each, and the class wanted (columns).
+    verdict : what the model says of `x`.
+    classifier, feasible, meter : the model, the constraints and the budget; use `ask`, `project` and
+        `affords` rather than these.
+    k : counterfactuals wanted for each row.
+    confidence : least target probability asked for, or None.
+    seeds : one per row, made of the row's own content: a row's random numbers follow it wherever it goes.
+    """
+
+    x: torch.Tensor
+    target: torch.Tensor
+    verdict: Verdict
+    classifier: Classifier
+    feasible: Feasible | None
+    meter: Meter
+    k: int
+    confidence: float | None
+    seeds: Array
+    modality: Modality
+    progress: Callable[[int], None] = lambda finished: None
+
+    def __post_init__(self) -> None:
+        n = len(self.x)
+        self.failures = [""] * n
+        self.refusals = [""] * n
+        self._best_x = self.x.clone()
+        self._best_merit = torch.full((n,), -torch.inf, dtype=torch.float64)
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    @property
+    def label(self) -> torch.Tensor:
+        return self.verdict.label
+
+    @property
+    def rows(self) -> torch.Tensor:
+        """0…n−1."""
+        return torch.arange(len(self.x), device=self.x.device)
+
+    def take(self, rows: torch.Tensor) -> Batch:
+        """The same request for some of its rows, with what is left of their budget."""
+        keep = rows.cpu()
+        return Batch(
+            x=self.x[rows],
+            target=self.target[rows],
+            verdict=self.verdict[rows],
+            classifier=self.classifier,
+            feasible=self.feasible,
+            meter=self.meter.take(keep),
+            k=self.k,
+            confidence=self.confidence,
+            seeds=self.seeds[keep.numpy()],
+            modality=self.modality,
+            progress=self.progress,
+        )
+
+    def absorb(self, part: Batch, rows: torch.Tensor) -> None:
+        """Take over what the sub-batch of `rows` spent and learned."""
+        keep = rows.cpu()
+        self.meter.spent[keep] += part.meter.spent
+        self.meter.exhausted[keep] |= part.meter.exhausted
+        self._best_x[rows] = part._best_x
+        self._best_merit[keep] = part._best_merit
+        for i, row in enumerate(keep.tolist()):
+            self.failures[row] = self.failures[row] or part.failures[i]
+            self.refusals[row] = self.refusals[row] or part.refusals[i]
+
+    def uniform(self, size: int, stream: int = 0) -> torch.Tensor:
+        """Random numbers in [0, 1), (n, size), drawn from each row's own seed."""
+        draws = row_uniform(self.seeds, size, stream)
+        return torch.from_numpy(draws).to(self.x.device, self.x.dtype)
+
+    def project(self, x_cf: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+        """`x_cf` within the constraints; candidate j belongs to row `rows[j]`."""
+        return x_cf if self.feasible is None else self.feasible.project(x_cf, self.x[rows])
+
+    def affords(self, rows: torch.Tensor, cost: int = 1) -> torch.Tensor:
+        """Mask over `rows`: which have not failed and may ask the model about `cost` more candidates each."""
+        able = self.meter.can_pay(rows, cost * self.classifier.rows_per_evaluation).to(rows.device)
+        if any(self.failures):
+            able &= torch.tensor([not reason for reason in self.failures], device=rows.device)[rows]
+        return able
+
+    def ask(self, x_cf: torch.Tensor, rows: torch.Tensor) -> Verdict:
+        """What the model says of candidates; counted, remembered, and guarded against NaN."""
+        self.meter.charge(rows, self.classifier.rows_per_evaluation)
+        sound = x_cf.flatten(1).isfinite().all(1)
+        self.fail(rows[~sound], "the search produced NaN or inf")
+        verdict = self.classifier.evaluate(
+            torch.where(sound.reshape(-1, *[1] * (x_cf.ndim - 1)), x_cf, self.x[rows])
+        )
+        answered = verdict.score.isfinite().all(1) & verdict.proba.isfinite().all(1)
+        self.fail(rows[~answered], "the model returned NaN or inf for a candidate")
+        if not bool(answered.all()):
+            # A row without an answer counts as not moved: its original verdict stands in.
+            verdict = Verdict(
+                torch.where(answered[:, None], verdict.proba, self.verdict.proba[rows]),
+                torch.where(answered, verdict.label, self.label[rows]),
+                torch.where(answered[:, None], verdict.score, self.verdict.score[rows]),
+            )
+        self._remember(x_cf, rows, verdict)
+        return verdict
+
+    def accepts(self, verdict: Verdict, rows: torch.Tensor) -> torch.Tensor:
+        """Which candidates clearly are in their target class, at the confidence asked for."""
+        target = self.target[rows]
+        reached = (verdict.label == target) & (lead(verdict.proba, target) >= CLEAR_MARGIN)
+        if self.confidence is not None:
+            reached &= target_value(verdict.proba, target) >= self.confidence
+        return reached
+
+    def fail(self, rows: torch.Tensor, reason: str) -> None:
+        """Mark rows whose work broke down; they end with status `error`, the others go on."""
+        for row in rows.tolist():
+            self.failures[row] = self.failures[row] or reason
+
+    def refuse(self, rows: torch.Tensor, reason: str) -> None:
+        """Mark rows for which the method can't do (all of) what was asked, with the reason."""
+        for row in rows.tolist():
+            self.refusals[row] = self.refusals[row] or reason
+
+    def best_attempts(self, rows: torch.Tensor) -> torch.Tensor:
+        """Per row the best candidate the model was asked about: the smallest valid, else the nearest to it."""
+        return self._best_x[rows]
+
+    def _remember(self, x_cf: torch.Tensor, rows: torch.Tensor, verdict: Verdict) -> None:
+        target = self.target[rows]
+        distance = (x_cf - self.x[rows]).double().flatten(1).abs().mean(1)
+        toward = lead(verdict.score, target).sigmoid()
+        merit = torch.where(verdict.label == target, 1 + 1 / (1 + distance), toward).cpu()
+        best = torch.full((len(self),), -torch.inf, dtype=torch.float64).scatter_reduce(
+            0, rows.cpu(), merit, "amax"
+        )
+        winners = ((merit == best[rows.cpu()]) & (merit > self._best_merit[rows.cpu()])).nonzero().flatten()
+        self._best_merit = torch.maximum(self._best_merit, best)
+        self._best_x[rows[winners.to(rows.device)]] = x_cf[winners.to(x_cf.device)]
+
+
+def target_value(values: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+    """values[j, target[j]]."""
+    return values.gather(1, target[:, None])[:, 0]
+
+
+def lead(values: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+    """How far the target's value is above the best of the other classes."""
+    others = values.scatter(1, target[:, None], -torch.inf)
+    return target_value(values, target) - others.amax(1)

@@ -1,0 +1,209 @@
+"""Constraints: what a counterfactual may not do. Enforced inside every method, audited after it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..models.classifier import Array
+
+KINDS = frozenset({"bounds", "frozen", "max_step"})
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """Limits that every counterfactual must keep.
+
+    Parameters
+    ----------
+    lower, upper : float or array, optional
+        Bounds on the values: one number, one per channel, or anything that broadcasts against an instance.
+    frozen : bool array, optional
+        True where nothing may change: time windows, channels, pixel regions, columns. Broadcasts against
+        one instance.
+    max_step : float, optional
+        Series only: the largest change from one time step to the next, |x'(t+1) − x'(t)|.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> first_half = np.arange(150) < 75
+    >>> limits = Constraints(lower=-3.0, upper=3.0, frozen=first_half)
+    """
+
+    lower: Any = None
+    upper: Any = None
+    frozen: Any = None
+    max_step: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("lower", "upper"):
+            value = getattr(self, name)
+            if value is not None and np.isnan(np.asarray(value, dtype=float)).any():
+                raise ValueError(f"constraints.{name} contains NaN; use ±inf where there is no bound.")
+        if self.max_step is not None and not self.max_step > 0:
+            raise ValueError(f"constraints.max_step must be positive, got {self.max_step}.")
+        if self.frozen is not None and np.asarray(self.frozen).dtype != bool:
+            raise ValueError(
+                f"constraints.frozen must be a boolean array (True = may not change), "
+                f"got dtype {np.asarray(self.frozen).dtype}."
+            )
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """Which kinds of constraint are in force: bounds, frozen, max_step."""
+        used = {
+            "bounds": self.lower is not None or self.upper is not None,
+            "frozen": self.frozen is not None,
+            "max_step": self.max_step is not None,
+        }
+        return frozenset(name for name, on in used.items() if on)
+
+    def resolve(self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Feasible:
+        """The same limits as tensors over one instance of this shape."""
+        if self.max_step is not None and len(shape) != 2:
+            raise ValueError(f"constraints.max_step applies to series; instances here have shape {shape}.")
+        lower = np.full(shape, -np.inf) if self.lower is None else spread(self.lower, shape, "lower")
+        upper = np.full(shape, np.inf) if self.upper is None else spread(self.upper, shape, "upper")
+        crossed = np.argwhere(lower > upper)
+        if len(crossed):
+            at = tuple(crossed[0].tolist())
+            raise ValueError(f"constraints: lower {lower[at]} is above upper {upper[at]} at position {at}.")
+        frozen = np.zeros(shape, bool) if self.frozen is None else spread(self.frozen, shape, "frozen", bool)
+        return Feasible(
+            lower=round_inward(lower, dtype, up=True).to(device),
+            upper=round_inward(upper, dtype, up=False).to(device),
+            frozen=torch.from_numpy(frozen.copy()).to(device),
+            max_step=self.max_step,
+        )
+
+
+def spread(value: Any, shape: tuple[int, ...], name: str, dtype: Any = float) -> Array:
+    """Broadcast a constraint over one instance; a vector with one entry per channel goes by channel."""
+    array = np.asarray(value.detach().cpu() if isinstance(value, torch.Tensor) else value, dtype=dtype)
+    by_channel = array.ndim == 1 and len(shape) > 1 and len(array) == shape[0] > 1
+    if by_channel and shape[0] == shape[-1]:
+        raise ValueError(
+            f"constraints.{name} has {len(array)} entries, as many as channels and as the last axis; give it "
+            f"shape {(len(array),) + (1,) * (len(shape) - 1)} or {shape} to say which is meant."
+        )
+    if by_channel:
+        array = array.reshape(-1, *[1] * (len(shape) - 1))
+    try:
+        return np.array(np.broadcast_to(array, shape))
+    except ValueError:
+        raise ValueError(
+            f"constraints.{name} has shape {array.shape}, which does not broadcast against an instance of "
+            f"shape {shape}."
+        ) from None
+
+
+def round_inward(bound: Array, dtype: torch.dtype, *, up: bool) -> torch.Tensor:
+    """`bound` in the working precision, never looser than given."""
+    exact = torch.from_numpy(bound)
+    rounded = exact.to(dtype)
+    loose = rounded.double() < exact if up else rounded.double() > exact
+    inward = torch.nextafter(rounded, torch.full_like(rounded, torch.inf if up else -torch.inf))
+    return torch.where(loose, inward, rounded)
+
+
+@dataclass(frozen=True)
+class Feasible:
+    """Constraints over one instance: a box, a frozen mask and a slope limit."""
+
+    lower: torch.Tensor
+    upper: torch.Tensor
+    frozen: torch.Tensor
+    max_step: float | None
+
+    def project(self, x_cf: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        """A point that keeps every limit, as near to `x_cf` as clipping brings it; `x` is the original."""
+        x_cf = torch.minimum(torch.maximum(x_cf, self.lower), self.upper)
+        x_cf = torch.where(self.frozen, x, x_cf)
+        if self.max_step is None:
+            return x_cf
+        step = self._safe_step(torch.cat([x_cf, x]))
+        lo, hi = self._envelope(x, step)
+        forward = slope_pass(x_cf, lo, hi, step)
+        backward = slope_pass(x_cf.flip(-1), lo.flip(-1), hi.flip(-1), step).flip(-1)
+        # Both passes are feasible and the set is convex: their mean is feasible and favours no direction.
+        limited = torch.where(self._breaks_step(x_cf), (forward + backward) / 2, x_cf)
+        return torch.where(self.frozen, x, limited)
+
+    def allows(self, x_cf: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        """Mask of the rows of `x_cf` that keep every limit."""
+        inside = (x_cf >= self.lower) & (x_cf <= self.upper) & ((x_cf == x) | ~self.frozen)
+        return inside.flatten(1).all(1) & ~self._breaks_step(x_cf).flatten(1).any(1)
+
+    def impossible(self, x: torch.Tensor) -> list[str]:
+        """Per row: why no change at all can satisfy the limits, or an empty string."""
+        reasons = [""] * len(x)
+        if bool(self.frozen.all()):
+            return ["every point is frozen"] * len(x)
+        outside = self.frozen & ((x < self.lower) | (x > self.upper))
+        for row in outside.flatten(1).any(1).nonzero().flatten().tolist():
+            at = tuple(outside[row].nonzero()[0].tolist())
+            reasons[row] = f"the frozen value {x[row][at].item():g} at {at} is outside the bounds"
+        if self.max_step is not None:
+            lo, hi = self._envelope(x, torch.full((len(x), 1), self.max_step, dtype=x.dtype, device=x.device))
+            slack = 1e-5 * self.max_step
+            for row in (lo > hi + slack).flatten(1).any(1).nonzero().flatten().tolist():
+                reasons[row] = reasons[row] or (
+                    f"no series keeps max_step={self.max_step:g} with these frozen values and bounds"
+                )
+        return reasons
+
+    def describe(self) -> str:
+        """The limits in words, for messages."""
+        parts = []
+        if bool(self.frozen.any()):
+            parts.append(f"{int(self.frozen.sum())} of {self.frozen.numel()} points frozen")
+        if bool(self.lower.isfinite().any() | self.upper.isfinite().any()):
+            parts.append(f"values within [{self.lower.min().item():g}, {self.upper.max().item():g}]")
+        if self.max_step is not None:
+            parts.append(f"steps up to {self.max_step:g}")
+        return ", ".join(parts)
+
+    def _breaks_step(self, x_cf: torch.Tensor) -> torch.Tensor:
+        """Mask (rows, 1, 1): rows whose slope is too steep somewhere."""
+        if self.max_step is None:
+            return torch.zeros(len(x_cf), 1, 1, dtype=torch.bool, device=x_cf.device)
+        steep = x_cf.double().diff(dim=-1).abs() > self.max_step
+        return steep.flatten(1).any(1)[:, None, None]
+
+    def _safe_step(self, values: torch.Tensor) -> torch.Tensor:
+        """The slope limit less what rounding may add."""
+        assert self.max_step is not None
+        eps = torch.finfo(values.dtype).eps
+        slack = 8 * eps * float(values.abs().max()) if values.numel() else 0.0
+        return torch.tensor(max(self.max_step - slack, self.max_step / 2), dtype=values.dtype)
+
+    def _envelope(self, x: torch.Tensor, step: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Tightest bounds that the box, the frozen values and the slope limit imply together."""
+        lo = torch.where(self.frozen, x, self.lower.expand_as(x))
+        hi = torch.where(self.frozen, x, self.upper.expand_as(x))
+        ramp = step.reshape(-1, 1, 1) * torch.arange(x.shape[-1], dtype=x.dtype, device=x.device)
+        return reach(lo, ramp), -reach(-hi, ramp)
+
+
+def reach(lo: torch.Tensor, ramp: torch.Tensor) -> torch.Tensor:
+    """max over u of lo(u) − step·|t − u|, by a running maximum from each side."""
+    from_left = (lo + ramp).cummax(-1).values - ramp
+    from_right = (lo - ramp).flip(-1).cummax(-1).values.flip(-1) + ramp
+    return torch.maximum(from_left, from_right)
+
+
+def slope_pass(values: torch.Tensor, lo: torch.Tensor, hi: torch.Tensor, step: torch.Tensor) -> torch.Tensor:
+    """Walk along time, clipping each value to within `step` of the one before it and to its envelope."""
+    out = values.clone()
+    previous = torch.minimum(torch.maximum(values[..., 0], lo[..., 0]), hi[..., 0])
+    out[..., 0] = previous
+    for t in range(1, values.shape[-1]):
+        low = torch.maximum(lo[..., t], previous - step)
+        high = torch.minimum(hi[..., t], previous + step)
+        previous = torch.minimum(torch.maximum(values[..., t], low), high)
+        out[..., t] = previous
+    return out

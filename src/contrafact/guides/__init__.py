@@ -1,0 +1,7 @@
+"""What is unlike? Guides give each instance a point of the target class to move toward."""
+
+from .base import Guide
+from .cluster import NearestUnlikeCluster
+from .neighbour import NearestUnlikeNeighbour
+
+__all__ = ["Guide", "NearestUnlikeCluster", "NearestUnlikeNeighbour"]

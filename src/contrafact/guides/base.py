@@ -1,0 +1,85 @@
+"""Guide: what is unlike an instance? A point of the target class to move toward."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+import torch
+from typing_extensions import Self
+
+from ..data.dataset import as_labels
+from ..models.classifier import Array, Classifier, Rows, as_classifier
+
+
+class Guide(ABC):
+    """Finds points of a target class near an instance.
+
+    Candidates come from the reference rows that *the model* puts in the class: a mislabelled or misclassified
+    neighbour can never make a valid counterfactual. Subclasses write `_prepare` and `_nearest`.
+
+    Fitted attributes: `classifier_`, `reference_`, and the points to choose from: `candidates_` (m, *shape),
+    `candidate_class_` (columns of `classes`), `candidate_proba_`.
+    """
+
+    def fit(self, model: Any, X: Rows, y: Any = None) -> Self:
+        """Ask the model once for the class of every reference row. `y` only names a raw model's outputs."""
+        classifier = model if isinstance(model, Classifier) else as_classifier(model)
+        classifier.settle_classes(X, None if y is None else as_labels(y, "y"))
+        self.classifier_ = classifier
+        self.reference_ = classifier.as_input(X)
+        verdict = classifier.verdict(X)
+        self.candidates_ = self.reference_
+        self.candidate_class_, self.candidate_proba_ = verdict.label, verdict.proba
+        self._prepare()
+        return self
+
+    def guide(
+        self, X: Rows, target: Any, k: int = 1, *, confidence: float | None = None
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """The k best guides of each instance.
+
+        Parameters
+        ----------
+        X : (n, *shape) instances.
+        target : one label, or one for each instance.
+        k : how many guides; nearest first.
+        confidence : prefer candidates whose target probability is at least this, where the class has any.
+
+        Returns
+        -------
+        arrays (n, k, *shape) and index (n, k): the reference row (or cluster) of each guide, −1 where the
+        class has fewer than k candidates (the array there repeats the instance).
+        """
+        x = self.classifier_.as_input(X)
+        labels = np.broadcast_to(np.asarray(target), (len(x),))
+        arrays = x[:, None].expand(-1, k, *x.shape[1:]).clone()
+        index = torch.full((len(x), k), -1, dtype=torch.long, device=x.device)
+        for c, label in enumerate(self.classifier_.classes.tolist()):
+            rows = torch.from_numpy(np.flatnonzero(labels == label)).to(x.device)
+            pool = self._pool(c, confidence)
+            found = min(k, len(pool))
+            if len(rows) and found:
+                arrays[rows, :found], index[rows, :found] = self._nearest(x[rows], pool, found)
+        return arrays, index
+
+    def _pool(self, c: int, confidence: float | None) -> torch.Tensor:
+        """Positions of class c's candidates."""
+        pool = (self.candidate_class_ == c).nonzero().flatten()
+        if confidence is not None:
+            firm = pool[self.candidate_proba_[pool, c] >= confidence]
+            pool = firm if len(firm) else pool
+        return pool
+
+    def _prepare(self) -> None:  # noqa: B027 - most guides need nothing here
+        """Work on the candidates once, at fit; may replace them."""
+
+    @abstractmethod
+    def _nearest(self, x: torch.Tensor, pool: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """The k nearest among the candidates `pool`: arrays (n, k, *shape), index (n, k)."""
+
+
+def to_numpy(x: torch.Tensor) -> Array:
+    """float64 array, as aeon's distances want it."""
+    return np.asarray(x.detach().cpu().numpy(), dtype=np.float64)

@@ -1,0 +1,226 @@
+"""Adapters: torch modules, scikit-learn-like estimators, plain functions."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..data.dataset import as_labels
+from .classifier import Array, Classifier, Verdict, log_floor
+from .twins import make_twin
+
+
+class TorchClassifier(Classifier):
+    """A torch module that gives logits, log-probabilities or probabilities, one column per class.
+
+    A single column is read as the logit (or, after a final Sigmoid, the probability) of the second class.
+    """
+
+    differentiable = True
+    history: dict[str, list[float]]
+
+    def __init__(self, module: torch.nn.Module, classes: Any, batch_size: int | None, device: Any) -> None:
+        super().__init__(classes, batch_size)
+        parameter = next((p for p in module.parameters() if p.is_floating_point()), None)
+        self.dtype = torch.float32 if parameter is None else parameter.dtype
+        self.device = torch.device("cpu") if parameter is None else parameter.device
+        if device is not None and torch.device(device) != self.device:
+            self.device = torch.device(device)
+            module = copy.deepcopy(module).to(self.device)
+        self.module = module
+        self.history = {}
+        self._gives_probabilities: bool | None = None
+
+    def _forward(self, x: torch.Tensor) -> torch.Tensor:
+        with evaluating(self.module):
+            out = self.module(x)
+        if out.ndim == 1:
+            out = out[:, None]
+        if out.ndim != 2 or len(out) != len(x):
+            raise ValueError(
+                f"The module must give (rows, classes), got {tuple(out.shape)} for input {tuple(x.shape)}."
+            )
+        if self._gives_probabilities is None:
+            self._gives_probabilities = self._looks_like_probabilities(out)
+        if out.shape[1] == 1:
+            out = torch.cat([1 - out if self._gives_probabilities else torch.zeros_like(out), out], 1)
+        return log_floor(out) if self._gives_probabilities else out
+
+    def _looks_like_probabilities(self, out: torch.Tensor) -> bool:
+        if out.shape[1] == 1:
+            *_, last = self.module.modules()
+            return isinstance(last, torch.nn.Sigmoid)
+        return bool((out >= 0).all() and (out.sum(1) - 1).abs().max() < 1e-4)
+
+    def _evaluate(self, x: torch.Tensor) -> Verdict:
+        with torch.no_grad():
+            log_proba = self._forward(x).double().log_softmax(1)
+        return Verdict(log_proba.exp(), log_proba.argmax(1), log_proba)
+
+    def logits(self, x: torch.Tensor) -> torch.Tensor:
+        self.rows_evaluated += len(x)
+        return self._forward(x)
+
+
+@contextmanager
+def evaluating(module: torch.nn.Module) -> Iterator[None]:
+    """Eval mode inside; every submodule's own mode restored after."""
+    training = [m for m in module.modules() if m.training]
+    if training:
+        module.eval()
+    try:
+        yield
+    finally:
+        for m in training:
+            m.training = True
+
+
+class EstimatorClassifier(Classifier):
+    """A scikit-learn estimator or pipeline, or anything with `predict` and `classes_`.
+
+    Probabilities are those of `predict_proba`; without it, the softmax of `decision_function`; without that,
+    1 for the predicted class. Instances are flattened where the model was trained on flat rows.
+    """
+
+    #: families whose `predict` is the argmax of their own probabilities or decision function
+    argmax_families = (
+        "sklearn.discriminant_analysis.",
+        "sklearn.ensemble.",
+        "sklearn.linear_model.",
+        "sklearn.naive_bayes.",
+        "sklearn.neighbors.",
+        "sklearn.neural_network.",
+        "sklearn.tree.",
+    )
+
+    def __init__(self, model: Any, classes: Any, batch_size: int | None) -> None:
+        own = getattr(model, "classes_", None)
+        if own is None and classes is None:
+            raise ValueError(
+                f"model {type(model).__name__} has no classes_: fit it first, or pass classes=[...]."
+            )
+        if (
+            own is not None
+            and classes is not None
+            and not np.array_equal(as_labels(own, "classes_"), classes)
+        ):
+            raise ValueError(
+                f"classes {list(classes)} differ from the model's own classes_ {np.asarray(own).tolist()}."
+            )
+        super().__init__(own if own is not None else classes, batch_size)
+        self.model = model
+        self.n_features: int | None = getattr(model, "n_features_in_", None)
+        self._output = next(
+            (name for name in ("predict_proba", "decision_function") if hasattr(model, name)), "predict"
+        )
+        final = last_step(model)
+        self._predict_apart = self._output != "predict" and not f"{type(final).__module__}.".startswith(
+            self.argmax_families
+        )
+        self.rows_per_evaluation = 2 if self._predict_apart else 1
+        self.rows_per_verdict = 1 if self._output == "predict" else 2
+        self._twin = make_twin(model)
+        self.differentiable = self._twin is not None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_twin": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__ = {**state, "_twin": make_twin(state["model"])}
+
+    def _as_model_input(self, x: torch.Tensor) -> Any:
+        rows = x.cpu().numpy()
+        if self.n_features is None:
+            return rows
+        rows = rows.reshape(len(rows), -1)
+        if rows.shape[1] != self.n_features:
+            raise ValueError(
+                f"The model was trained on {self.n_features} features per row, but X has {rows.shape[1]} "
+                f"(shape {tuple(x.shape)})."
+            )
+        names = getattr(self.model, "feature_names_in_", None)
+        if names is None:
+            return rows
+        import pandas as pd
+
+        return pd.DataFrame(rows, columns=names)
+
+    def _index(self, labels: Any) -> torch.Tensor:
+        """Positions of predicted labels among the classes."""
+        order = np.argsort(self.classes)
+        return torch.from_numpy(order[np.searchsorted(self.classes, np.asarray(labels), sorter=order)])
+
+    def _evaluate(self, x: torch.Tensor) -> Verdict:
+        rows = self._as_model_input(x)
+        if self._output == "predict":
+            return one_hot_verdict(self._index(self.model.predict(rows)), len(self.classes))
+        verdict = self._read(rows)
+        if self._predict_apart:
+            return Verdict(verdict.proba, self._index(self.model.predict(rows)), verdict.score)
+        return verdict
+
+    def _read(self, rows: Any) -> Verdict:
+        out = torch.from_numpy(np.asarray(getattr(self.model, self._output)(rows), dtype=np.float64))
+        if self._output == "predict_proba":
+            return Verdict.of_proba(out)
+        score = torch.stack([torch.zeros_like(out), out], 1) if out.ndim == 1 else out
+        return Verdict(score.softmax(1), score.argmax(1), score)
+
+    def _decide(self, x: torch.Tensor) -> Verdict:
+        rows = self._as_model_input(x)
+        label = self._index(self.model.predict(rows))
+        if self._output == "predict":
+            return one_hot_verdict(label, len(self.classes))
+        verdict = self._read(rows)
+        return Verdict(verdict.proba, label, verdict.score)
+
+    def logits(self, x: torch.Tensor) -> torch.Tensor:
+        if self._twin is None:
+            return super().logits(x)
+        self.rows_evaluated += len(x)
+        return self._twin(x.reshape(len(x), -1))
+
+
+def last_step(model: Any) -> Any:
+    """The estimator that decides: behind searches and at the end of pipelines."""
+    for inner in ("best_estimator_", "steps"):
+        if hasattr(model, inner):
+            deeper = getattr(model, inner)
+            return last_step(deeper[-1][1] if inner == "steps" else deeper)
+    return model
+
+
+def one_hot_verdict(label: torch.Tensor, n_classes: int) -> Verdict:
+    proba = torch.nn.functional.one_hot(label, n_classes).double()
+    return Verdict(proba, label, log_floor(proba))
+
+
+class CallableClassifier(Classifier):
+    """A function of a NumPy array of instances that gives probabilities (n, classes) or labels (n,)."""
+
+    def __init__(self, function: Callable[[Array], Any], classes: Any, batch_size: int | None) -> None:
+        super().__init__(classes, batch_size)
+        self.function = function
+
+    def _evaluate(self, x: torch.Tensor) -> Verdict:
+        out = self.function(x.cpu().numpy())
+        out = np.asarray(out.detach().cpu() if isinstance(out, torch.Tensor) else out)
+        if out.shape[:1] != (len(x),) or out.ndim > 2:
+            raise ValueError(
+                f"The function must give (rows, classes) probabilities or (rows,) labels for {len(x)} rows, "
+                f"got shape {out.shape}."
+            )
+        if out.ndim == 2:
+            return Verdict.of_proba(torch.from_numpy(out.astype(np.float64)))
+        positions = {label: i for i, label in enumerate(self.classes.tolist())}
+        unknown = set(out.tolist()) - set(positions)
+        if unknown:
+            raise ValueError(
+                f"The function returned labels {sorted(unknown)} that are not in classes {list(positions)}."
+            )
+        return one_hot_verdict(torch.tensor([positions[label] for label in out.tolist()]), len(positions))

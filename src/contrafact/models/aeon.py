@@ -1,0 +1,45 @@
+"""Adapter for aeon's time-series classifiers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from .adapters import EstimatorClassifier, one_hot_verdict
+from .classifier import Verdict
+
+
+class AeonClassifier(EstimatorClassifier):
+    """An aeon classifier on series (n, channels, length).
+
+    The ROCKET family ends in a ridge classifier whose probabilities are 0 and 1. Where the model's public
+    `pipeline_` has a decision function, searches climb on that; `proba` stays what the model itself says.
+    """
+
+    def __init__(self, model: Any, classes: Any, batch_size: int | None) -> None:
+        super().__init__(model, classes, batch_size)
+        self.n_features = None
+        self._predict_apart, self.rows_per_evaluation = False, 1
+        pipeline = getattr(model, "pipeline_", None)
+        steps = not hasattr(pipeline, "predict_proba") and hasattr(pipeline, "decision_function")
+        self._scorer = pipeline.decision_function if pipeline is not None and steps else None
+
+    def _read(self, rows: Any) -> Verdict:
+        if self._scorer is None:
+            return super()._read(rows)
+        score = torch.from_numpy(np.asarray(self._scorer(rows), dtype=np.float64))
+        if score.ndim == 1:
+            score = torch.stack([torch.zeros_like(score), score], 1)
+        decided = one_hot_verdict(score.argmax(1), len(self.classes))
+        return Verdict(decided.proba, decided.label, score)
+
+    def _decide(self, x: torch.Tensor) -> Verdict:
+        """Label and probabilities from aeon's own methods, the score from the search's reading."""
+        rows = self._as_model_input(x)
+        searched = self._read(rows)
+        if self._scorer is None:
+            return Verdict(searched.proba, self._index(self.model.predict(rows)), searched.score)
+        decided = one_hot_verdict(self._index(self.model.predict(rows)), len(self.classes))
+        return Verdict(decided.proba, decided.label, searched.score)

@@ -1,0 +1,58 @@
+"""Results written by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from contrafact.engine.result import Counterfactuals
+
+
+@pytest.fixture
+def make():
+    """Build a result: classes follow the probabilities, and the second class is wanted unless told."""
+
+    def build(X, X_cf, proba, cf_proba, *, classes=("a", "b"), target=None, modality="series", **other):
+        proba, cf_proba, classes = np.array(proba), np.array(cf_proba), np.array(classes)
+        n = len(proba)
+        cf_labels = classes[np.nan_to_num(cf_proba).argmax(1)]
+        target = np.repeat(classes[1], n) if target is None else np.array(target)
+        valid = (cf_labels == target) & ~np.isnan(cf_proba).any(1)
+        fields = {
+            "source": np.arange(n),
+            "labels": classes[np.nan_to_num(proba).argmax(1)],
+            "valid": valid,
+            "status": np.where(valid, "valid", "invalid"),
+            "message": np.repeat("", n),
+            "seconds": np.full(n, 0.5),
+            "calls": np.arange(n) + 7,
+        }
+        fields |= other
+        return Counterfactuals(
+            X=X,
+            X_cf=X_cf,
+            proba=proba,
+            cf_proba=cf_proba,
+            cf_labels=cf_labels,
+            target=target,
+            classes=classes,
+            modality=modality,
+            **fields,
+        )
+
+    return build
+
+
+@pytest.fixture
+def three(make):
+    """Three series of two channels and four steps: reached, failed after a change, failed without any."""
+    X = np.zeros((3, 2, 4), dtype=np.float32)
+    X_cf = X.copy()
+    X_cf[0] = [[3, 0, 0, -4], [0, 0, 0, 0]]
+    X_cf[1] = [[0, 1, 1, 0], [1, 0, 1, 1]]
+    return make(
+        X,
+        X_cf,
+        [[0.75, 0.25], [0.875, 0.125], [1.0, 0.0]],
+        [[0.25, 0.75], [0.625, 0.375], [1.0, 0.0]],
+    )
