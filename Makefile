@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint types check clean
+.PHONY: demo test lint types check bench-gradient clean
 
 .venv/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -26,5 +26,16 @@ types: .venv/.installed
 
 check: lint types test
 
+# The peer gets an environment of its own; its deep-learning back end is not needed for what we compare.
+benchmarks/.venv/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv benchmarks/.venv
+	benchmarks/.venv/bin/pip install --quiet --constraint constraints.txt torch==2.13.0
+	benchmarks/.venv/bin/pip install --quiet --constraint constraints.txt --editable . tqdm
+	benchmarks/.venv/bin/pip install --quiet --no-deps tscf-eval==1.2.0
+	touch $@
+
+bench-gradient: benchmarks/.venv/.installed
+	benchmarks/.venv/bin/python benchmarks/gradient_methods.py
+
 clean:
-	rm -rf .venv build dist .coverage htmlcov .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv benchmarks/.venv build dist .coverage htmlcov .mypy_cache .ruff_cache .pytest_cache

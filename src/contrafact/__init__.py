@@ -12,7 +12,16 @@ _ROOMS = {
     "models": ("Classifier", "as_classifier", "fit_classifier"),
     "engine": ("Budget", "Constraints", "Counterfactuals", "Explainer", "refine"),
     "engine.checks": ("check_explainer",),
-    "explainers": ("LineSearch", "NearestUnlike", "RandomMask", "RandomTarget", "explain", "list_explainers"),
+    "explainers": (
+        "CELS",
+        "Glacier",
+        "LineSearch",
+        "NearestUnlike",
+        "RandomMask",
+        "RandomTarget",
+        "explain",
+        "list_explainers",
+    ),
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 

@@ -4,18 +4,26 @@ from .batch import Batch, Candidates
 from .budget import Budget
 from .constraints import Constraints
 from .explainer import Explainer, Tags
+from .optimise import Adam, Point, SteepestDescent, Stop, minimise
 from .refine import refine
 from .result import Counterfactuals
-from .search import segment_ids, smallest_level
+from .search import accepted_from, grow_mask, segment_ids, smallest_level
 
 __all__ = [
+    "Adam",
     "Batch",
     "Budget",
     "Candidates",
     "Constraints",
     "Counterfactuals",
     "Explainer",
+    "Point",
+    "SteepestDescent",
+    "Stop",
     "Tags",
+    "accepted_from",
+    "grow_mask",
+    "minimise",
     "refine",
     "segment_ids",
     "smallest_level",

@@ -54,7 +54,7 @@ def assemble(
         seconds=np.full(size, seconds / max(size, 1)),
         classes=classifier.classes,
         modality=instances.modality,
-        info={key: np.concatenate([info[key] for info in infos]) for key in sorted(keys)},
+        info={key: _join_info(key, infos, columns) for key in sorted(keys)},
         provenance=provenance,
         **joined,
     )
@@ -63,7 +63,7 @@ def assemble(
 def _part(part: Outcome, classifier: Classifier) -> tuple[dict[str, Array], dict[str, Array]]:
     batch, instances = part.batch, part.instances
     found, owner, x_cf = _rows(part)
-    x_cf = _audit(batch, x_cf, owner, part)
+    x_cf = _audit(batch, _finite(batch, x_cf, owner), owner, part)
     original, final = _exact(instances, x_cf, owner, batch)
     keep = _distinct(final, owner.cpu().numpy(), batch.k)
     owner, found, original, final = owner[keep], found[keep], original[keep], final[keep]
@@ -73,8 +73,9 @@ def _part(part: Outcome, classifier: Classifier) -> tuple[dict[str, Array], dict
     target = batch.target[owner]
     valid = (verdict.label == target).cpu().numpy()
     for row, reason in unanswered.items():
-        valid[row] = False
         batch.fail(owner[row : row + 1], reason)
+    mute = ~(verdict.proba.isfinite().all(1) & verdict.score.isfinite().all(1))
+    batch.fail(owner[mute], "the model returned NaN or inf for the counterfactual")
     after = verdict.proba.gather(1, target[:, None])[:, 0].cpu().numpy()
     source = owner.cpu().numpy()
     status, message = _status(part, source, valid, after, classifier)
@@ -94,7 +95,7 @@ def _part(part: Outcome, classifier: Classifier) -> tuple[dict[str, Array], dict
         "calls": _calls(batch.meter.spent.numpy(), source, classifier.rows_per_verdict),
     }
     info = {
-        key: _spread_info(values[found[found >= 0]], found.cpu().numpy() >= 0)
+        key: _spread_info(values[found[found >= 0]].detach().cpu().numpy(), found.cpu().numpy() >= 0)
         for key, values in part.found.info.items()
     }
     return column, info
@@ -116,14 +117,27 @@ def _rows(part: Outcome) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     return which[order], owner[order], x_cf[order]
 
 
+def _finite(batch: Batch, x_cf: torch.Tensor, owner: torch.Tensor) -> torch.Tensor:
+    """NaN is no counterfactual, whatever the model makes of it: the row's best attempt stands in."""
+    broken = ~x_cf.flatten(1).isfinite().all(1)
+    batch.fail(owner[broken], "the method returned NaN or inf")
+    x_cf = x_cf.clone()
+    x_cf[broken] = batch.best_attempts(owner[broken])
+    return x_cf
+
+
 def _audit(batch: Batch, x_cf: torch.Tensor, owner: torch.Tensor, part: Outcome) -> torch.Tensor:
     """Whatever a method returns, nothing leaves that breaks a constraint."""
     if batch.feasible is None:
         return x_cf
-    untouched = part.already | torch.tensor([bool(reason) for reason in part.impossible], device=x_cf.device)
+    impossible = torch.tensor([bool(reason) for reason in part.impossible], dtype=torch.bool)
+    untouched = part.already | impossible.to(x_cf.device)
     broken = ~batch.feasible.allows(x_cf, batch.x[owner]) & ~untouched[owner]
-    x_cf = x_cf.clone()
-    x_cf[broken] = batch.feasible.project(x_cf[broken], batch.x[owner[broken]])
+    x, x_cf = batch.x[owner], x_cf.clone()
+    x_cf[broken] = batch.feasible.project(x_cf[broken], x[broken])
+    stuck = broken & ~batch.feasible.allows(x_cf, x)
+    x_cf[stuck] = x[stuck]
+    batch.refuse(owner[stuck], f"no change was found that keeps {batch.feasible.describe()}")
     return x_cf
 
 
@@ -141,19 +155,18 @@ def _exact(
     kept = (x_cf == batch.x[owner]).cpu().numpy()
     final = np.where(kept, original, found.astype(dtype))
     if batch.feasible is not None:
-        lower, upper = (bound.cpu().numpy() for bound in (batch.feasible.lower, batch.feasible.upper))
-        changed = (final != original).reshape(len(final), -1).any(1).reshape(-1, *[1] * (final.ndim - 1))
+        lower, upper = batch.feasible.bounds(dtype)
+        changed = (final != original).any(tuple(range(1, final.ndim)), keepdims=True)
         free = ~batch.feasible.frozen.cpu().numpy() & changed
         final = np.where(free, np.clip(final, lower, upper), final)
     return original, final
 
 
 def _distinct(final: Array, source: Array, k: int) -> Array:
-    """Positions of the rows to keep: among counterfactuals of one instance, no two alike."""
-    if k == 1:
-        return np.arange(len(final))
-    _, first = np.unique(row_seeds(final, 0, source), return_index=True)
-    return np.sort(first)
+    """Positions of the rows to keep: up to k counterfactuals of one instance, no two alike."""
+    keys = source if k == 1 else row_seeds(final, 0, source)
+    first = np.sort(np.unique(keys, return_index=True)[1])
+    return first[np.arange(len(first)) - np.searchsorted(source[first], source[first]) < k]
 
 
 def _calls(spent: Array, source: Array, rows_per_verdict: int) -> Array:
@@ -165,13 +178,23 @@ def _calls(spent: Array, source: Array, rows_per_verdict: int) -> Array:
     return np.asarray(share + rows_per_verdict)
 
 
-def _spread_info(values: torch.Tensor, has: Array) -> Array:
+def _spread_info(known: Array, has: Array) -> Array:
     """One value per counterfactual; NaN, −1 or False where there was no candidate."""
-    known = values.detach().cpu().numpy()
     blank = {"f": np.nan, "i": -1, "b": False}[known.dtype.kind]
     out = np.full((len(has), *known.shape[1:]), blank, dtype=known.dtype)
     out[has] = known
     return out
+
+
+def _join_info(key: str, infos: list[dict[str, Array]], columns: list[dict[str, Array]]) -> Array:
+    """One key of all parts; a part where the method had nothing to do has none of its own."""
+    known = next(info[key] for info in infos if key in info)[:0]
+    return np.concatenate(
+        [
+            info[key] if key in info else _spread_info(known, np.zeros(len(column["source"]), bool))
+            for info, column in zip(infos, columns, strict=True)
+        ]
+    )
 
 
 def _status(

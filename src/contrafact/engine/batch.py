@@ -47,7 +47,8 @@ class Batch:
         `affords` rather than these.
     k : counterfactuals wanted for each row.
     confidence : least target probability asked for, or None.
-    seeds : one per row, made of the row's own content: a row's random numbers follow it wherever it goes.
+    seeds : one per row, made of the row's own content and the request's `seed`: a row's random numbers follow
+        it wherever it goes.
     """
 
     x: torch.Tensor
@@ -60,6 +61,7 @@ class Batch:
     confidence: float | None
     seeds: Array
     modality: Modality
+    seed: int = 0
     progress: Callable[[int], None] = lambda finished: None
 
     def __post_init__(self) -> None:
@@ -95,6 +97,7 @@ class Batch:
             confidence=self.confidence,
             seeds=self.seeds[keep.numpy()],
             modality=self.modality,
+            seed=self.seed,
             progress=self.progress,
         )
 
@@ -103,8 +106,9 @@ class Batch:
         keep = rows.cpu()
         self.meter.spent[keep] += part.meter.spent
         self.meter.exhausted[keep] |= part.meter.exhausted
-        self._best_x[rows] = part._best_x
-        self._best_merit[keep] = part._best_merit
+        better = part._best_merit > self._best_merit[keep]
+        self._best_x[rows[better.to(rows.device)]] = part._best_x[better.to(part.x.device)]
+        self._best_merit[keep[better]] = part._best_merit[better]
         for i, row in enumerate(keep.tolist()):
             self.failures[row] = self.failures[row] or part.failures[i]
             self.refusals[row] = self.refusals[row] or part.refusals[i]
@@ -142,7 +146,8 @@ class Batch:
                 torch.where(answered, verdict.label, self.label[rows]),
                 torch.where(answered[:, None], verdict.score, self.verdict.score[rows]),
             )
-        self._remember(x_cf, rows, verdict)
+        told = sound & answered
+        self._remember(x_cf[told], rows[told], verdict[told])
         return verdict
 
     def accepts(self, verdict: Verdict, rows: torch.Tensor) -> torch.Tensor:
@@ -164,7 +169,7 @@ class Batch:
             self.refusals[row] = self.refusals[row] or reason
 
     def best_attempts(self, rows: torch.Tensor) -> torch.Tensor:
-        """Per row the best candidate the model was asked about: the smallest valid, else the nearest to it."""
+        """Per row the best candidate the model was asked about: the smallest valid, else the nearest."""
         return self._best_x[rows]
 
     def _remember(self, x_cf: torch.Tensor, rows: torch.Tensor, verdict: Verdict) -> None:

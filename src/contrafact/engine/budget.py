@@ -53,10 +53,11 @@ class Meter:
         return Meter(len(rows), left, self.deadline)
 
     def charge(self, rows: torch.Tensor, cost: int = 1) -> None:
-        """`cost` model rows for every entry of `rows`."""
-        self.spent += cost * torch.bincount(rows.cpu(), minlength=len(self.spent))
-        if self.allowance is not None and bool((self.spent > self.allowance).any()):
+        """`cost` model rows for every entry of `rows`; refused, and nothing charged, beyond the allowance."""
+        spent = self.spent + cost * torch.bincount(rows.cpu(), minlength=len(self.spent))
+        if self.allowance is not None and bool((spent > self.allowance).any()):
             raise RuntimeError("A method asked the model beyond its budget; ask Batch.affords first.")
+        self.spent = spent
 
     def can_pay(self, rows: torch.Tensor, cost: int) -> torch.Tensor:
         """Mask over `rows`: which can pay `cost` more model rows, a row that occurs twice paying twice.

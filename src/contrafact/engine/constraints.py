@@ -76,7 +76,9 @@ class Constraints:
         return Feasible(
             lower=round_inward(lower, dtype, up=True).to(device),
             upper=round_inward(upper, dtype, up=False).to(device),
-            frozen=torch.from_numpy(frozen.copy()).to(device),
+            exact_lower=torch.from_numpy(lower).to(device),
+            exact_upper=torch.from_numpy(upper).to(device),
+            frozen=torch.from_numpy(frozen).to(device),
             max_step=self.max_step,
         )
 
@@ -112,49 +114,69 @@ def round_inward(bound: Array, dtype: torch.dtype, *, up: bool) -> torch.Tensor:
 
 @dataclass(frozen=True)
 class Feasible:
-    """Constraints over one instance: a box, a frozen mask and a slope limit."""
+    """Constraints over one instance: a box, a frozen mask and a slope limit.
+
+    lower, upper : the box in the working precision, never looser than asked.
+    exact_lower, exact_upper : the box as asked, in float64.
+    """
 
     lower: torch.Tensor
     upper: torch.Tensor
+    exact_lower: torch.Tensor
+    exact_upper: torch.Tensor
     frozen: torch.Tensor
     max_step: float | None
 
     def project(self, x_cf: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
         """A point that keeps every limit, as near to `x_cf` as clipping brings it; `x` is the original."""
-        x_cf = torch.minimum(torch.maximum(x_cf, self.lower), self.upper)
-        x_cf = torch.where(self.frozen, x, x_cf)
-        if self.max_step is None:
+        x_cf = self._into_box(x_cf, x)
+        steep = self._breaks_step(x_cf).nonzero().flatten()
+        if len(steep) == 0:
             return x_cf
-        step = self._safe_step(torch.cat([x_cf, x]))
-        lo, hi = self._envelope(x, step)
-        forward = slope_pass(x_cf, lo, hi, step)
-        backward = slope_pass(x_cf.flip(-1), lo.flip(-1), hi.flip(-1), step).flip(-1)
-        # Both passes are feasible and the set is convex: their mean is feasible and favours no direction.
-        limited = torch.where(self._breaks_step(x_cf), (forward + backward) / 2, x_cf)
-        return torch.where(self.frozen, x, limited)
+        x_cf = x_cf.clone()
+        x_cf[steep] = self._into_box(self._limit_steps(x_cf[steep], x[steep], safe=True), x[steep])
+        # Frozen values that leave no room for rounding can still be joined by steps of exactly max_step.
+        tight = steep[self._breaks_step(x_cf[steep])]
+        if len(tight):
+            x_cf[tight] = self._into_box(self._limit_steps(x_cf[tight], x[tight], safe=False), x[tight])
+        return x_cf
 
     def allows(self, x_cf: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
         """Mask of the rows of `x_cf` that keep every limit."""
-        inside = (x_cf >= self.lower) & (x_cf <= self.upper) & ((x_cf == x) | ~self.frozen)
-        return inside.flatten(1).all(1) & ~self._breaks_step(x_cf).flatten(1).any(1)
+        same = x_cf == x
+        inside = (x_cf >= self.lower) & (x_cf <= self.upper) | (same & self._in_box(x))
+        return (inside & (same | ~self.frozen)).flatten(1).all(1) & ~self._breaks_step(x_cf)
 
     def impossible(self, x: torch.Tensor) -> list[str]:
         """Per row: why no change at all can satisfy the limits, or an empty string."""
         reasons = [""] * len(x)
         if bool(self.frozen.all()):
             return ["every point is frozen"] * len(x)
-        outside = self.frozen & ((x < self.lower) | (x > self.upper))
+        outside = self.frozen & ~self._in_box(x)
         for row in outside.flatten(1).any(1).nonzero().flatten().tolist():
             at = tuple(outside[row].nonzero()[0].tolist())
             reasons[row] = f"the frozen value {x[row][at].item():g} at {at} is outside the bounds"
+        between = ~self.frozen & (self.lower > self.upper) & ~self._in_box(x)
+        for row in between.flatten(1).any(1).nonzero().flatten().tolist():
+            at = tuple(between[row].nonzero()[0].tolist())
+            reasons[row] = reasons[row] or (
+                f"no {str(x.dtype).removeprefix('torch.')} number, the model's precision, lies within the "
+                f"bounds [{self.exact_lower[at].item()}, {self.exact_upper[at].item()}] at {at}"
+            )
         if self.max_step is not None:
-            lo, hi = self._envelope(x, torch.full((len(x), 1), self.max_step, dtype=x.dtype, device=x.device))
+            lo, hi = self._envelope(x.double(), x.new_full((len(x), 1), self.max_step, dtype=torch.float64))
             slack = 1e-5 * self.max_step
             for row in (lo > hi + slack).flatten(1).any(1).nonzero().flatten().tolist():
                 reasons[row] = reasons[row] or (
                     f"no series keeps max_step={self.max_step:g} with these frozen values and bounds"
                 )
         return reasons
+
+    def bounds(self, dtype: Any) -> tuple[Array, Array]:
+        """The box in another precision, never looser than asked."""
+        kind = torch.from_numpy(np.empty(0, dtype)).dtype
+        lower, upper = self.exact_lower.cpu().numpy(), self.exact_upper.cpu().numpy()
+        return round_inward(lower, kind, up=True).numpy(), round_inward(upper, kind, up=False).numpy()
 
     def describe(self) -> str:
         """The limits in words, for messages."""
@@ -167,25 +189,45 @@ class Feasible:
             parts.append(f"steps up to {self.max_step:g}")
         return ", ".join(parts)
 
-    def _breaks_step(self, x_cf: torch.Tensor) -> torch.Tensor:
-        """Mask (rows, 1, 1): rows whose slope is too steep somewhere."""
-        if self.max_step is None:
-            return torch.zeros(len(x_cf), 1, 1, dtype=torch.bool, device=x_cf.device)
-        steep = x_cf.double().diff(dim=-1).abs() > self.max_step
-        return steep.flatten(1).any(1)[:, None, None]
+    def _in_box(self, x: torch.Tensor) -> torch.Tensor:
+        """Which values of the instances themselves keep the bounds.
 
-    def _safe_step(self, values: torch.Tensor) -> torch.Tensor:
-        """The slope limit less what rounding may add."""
+        Rounding is monotone: a value within its bound before rounding is within the rounded bound after.
+        """
+        return (x >= self.exact_lower.to(x.dtype)) & (x <= self.exact_upper.to(x.dtype))
+
+    def _into_box(self, x_cf: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        """Clip to the bounds; what is frozen, or differs from the instance by rounding only, stays."""
+        clipped, own = (torch.minimum(torch.maximum(v, self.lower), self.upper) for v in (x_cf, x))
+        return torch.where(self.frozen | ((clipped == own) & self._in_box(x)), x, clipped)
+
+    def _breaks_step(self, x_cf: torch.Tensor) -> torch.Tensor:
+        """Mask of the rows whose slope is too steep somewhere."""
+        if self.max_step is None:
+            return torch.zeros(len(x_cf), dtype=torch.bool, device=x_cf.device)
+        return (x_cf.double().diff(dim=-1).abs() > self.max_step).flatten(1).any(1)
+
+    def _limit_steps(self, x_cf: torch.Tensor, x: torch.Tensor, *, safe: bool) -> torch.Tensor:
+        """Clip the steps along time; `safe` leaves room for what rounding may add."""
         assert self.max_step is not None
-        eps = torch.finfo(values.dtype).eps
-        slack = 8 * eps * float(values.abs().max()) if values.numel() else 0.0
-        return torch.tensor(max(self.max_step - slack, self.max_step / 2), dtype=values.dtype)
+        dtype, step = x_cf.dtype, x_cf.new_full((len(x_cf), 1), self.max_step, dtype=torch.float64)
+        x_cf, x = x_cf.double(), x.double()
+        if safe:
+            largest = torch.maximum(x_cf.abs(), x.abs()).flatten(1).amax(1, keepdim=True)
+            ramp = self.max_step * x.shape[-1]
+            slack = 8 * (torch.finfo(dtype).eps * largest + torch.finfo(torch.float64).eps * ramp)
+            step = torch.maximum(step - slack, step / 2)
+        lo, hi = self._envelope(x, step)
+        forward = slope_pass(x_cf, lo, hi, step)
+        backward = slope_pass(x_cf.flip(-1), lo.flip(-1), hi.flip(-1), step).flip(-1)
+        # Both passes are feasible and the set is convex: their mean is feasible and favours no direction.
+        return ((forward + backward) / 2).to(dtype)
 
     def _envelope(self, x: torch.Tensor, step: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Tightest bounds that the box, the frozen values and the slope limit imply together."""
-        lo = torch.where(self.frozen, x, self.lower.expand_as(x))
-        hi = torch.where(self.frozen, x, self.upper.expand_as(x))
-        ramp = step.reshape(-1, 1, 1) * torch.arange(x.shape[-1], dtype=x.dtype, device=x.device)
+        lo = torch.where(self.frozen, x, self.lower.to(x.dtype))
+        hi = torch.where(self.frozen, x, self.upper.to(x.dtype))
+        ramp = step[..., None] * torch.arange(x.shape[-1], dtype=x.dtype, device=x.device)
         return reach(lo, ramp), -reach(-hi, ramp)
 
 

@@ -48,8 +48,8 @@ def read_instances(X: Any, name: str, modality: Modality | None, modalities: tup
     """
     device = X.device if isinstance(X, torch.Tensor) else None
     values = as_float(X.detach().cpu() if isinstance(X, torch.Tensor) else X, name)
-    if values.dtype == np.float16:
-        values = values.astype(np.float32)
+    # What torch takes: float32 or float64 in native byte order, and no reversed axes.
+    values = np.ascontiguousarray(values, np.float32 if values.dtype.itemsize <= 4 else np.float64)
     if values.ndim not in (2, 3, 4):
         raise ValueError(
             f"{name} has shape {values.shape}; accepted are rows (n, features), series (n, length) or "
@@ -87,6 +87,8 @@ def read_targets(target: Any, classes: Array, n: int) -> Array | None:
         return None
     if isinstance(target, torch.Tensor):
         target = target.detach().cpu().numpy()
+    if np.ndim(target) > 1:
+        raise ValueError(f"target has shape {np.shape(target)}; give one label, or one for each instance.")
     one = np.ndim(target) == 0
     labels = [np.asarray(target).item()] if one else np.asarray(target).tolist()
     if not one and len(labels) != n:

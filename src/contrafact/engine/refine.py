@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from .batch import Batch
+from ..models.classifier import Classifier, as_classifier
+from .batch import Batch, lead
 from .search import segment_ids, smallest_level
 
 if TYPE_CHECKING:
@@ -29,8 +30,8 @@ def refine(
     """Make counterfactuals smaller without making a valid one invalid.
 
     Works on any method's output; wrap another library's with `Counterfactuals.judge`. Chunks of the edit are
-    given back, wide ones first and the least changed first, as long as the model stays with the target; then
-    single values until no single one can be given back (1-minimal); then the amplitude of the rest shrinks.
+    given back, wide ones first and those that matter least first, as long as the model stays with the target;
+    then single values until no single one can be given back (1-minimal); the amplitude of the rest shrinks.
     The result lies right at the decision boundary: that is what smallest means. `confidence` asks for more.
 
     Examples
@@ -50,12 +51,13 @@ def refine(
     rows = (result.status == "valid").nonzero()[0]
     old = result[rows]
     new = judge(
-        model,
+        # A module or function has no class names of its own; those of the result are meant.
+        model if isinstance(model, Classifier) else as_classifier(model, classes=result.classes),
         old.X,
         old.X_cf,
         old.target,
         modality=result.modality,
-        improve=lambda batch, x_cf: give_back(batch, x_cf, batch.rows),
+        improve=give_back,
         constraints=constraints,
         confidence=confidence,
         budget=budget,
@@ -64,15 +66,15 @@ def refine(
 
 
 def give_back(batch: Batch, x_cf: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-    """Delta debugging on the edits `x_cf` of `rows`, all of them in one model batch per step."""
-    current = x_cf.clone()
+    """Delta debugging on the edits `x_cf` of `rows`, pieces of all of them in one model batch."""
+    current = batch.project(x_cf, rows).clone()
     todo = batch.affords(rows).nonzero().flatten()
     if len(todo) == 0:
         return current
     sound = batch.accepts(batch.ask(current[todo], rows[todo]), rows[todo])
     work = GiveBack(batch, current, rows, todo[sound])
     for width in CHUNK_WIDTHS:
-        work.sweep(width)
+        work.sweep(work.edits, width)
     work.sweep_points()
     work.shrink()
     work.sweep_points()
@@ -80,93 +82,91 @@ def give_back(batch: Batch, x_cf: torch.Tensor, rows: torch.Tensor) -> torch.Ten
 
 
 class GiveBack:
-    """The state of a refinement: what each edit looks like now, and which of them are still worked on."""
+    """The state of a refinement: what each edit looks like now, and which are worked on."""
 
-    def __init__(self, batch: Batch, current: torch.Tensor, rows: torch.Tensor, active: torch.Tensor) -> None:
-        self.batch, self.current, self.rows, self.active = batch, current, rows, active
+    #: numbers built at once; more pieces are tried in turn
+    max_elements = 2**24
+
+    def __init__(self, batch: Batch, current: torch.Tensor, rows: torch.Tensor, edits: torch.Tensor) -> None:
+        self.batch, self.current, self.rows, self.edits = batch, current, rows, edits
         self.original = batch.x[rows]
-        self.clock = 0
-        size = current[0].numel() if len(current) else 0
-        # A value refused at time a needs no second try unless something was given back after a.
-        self.refused_at = torch.full((len(current), size), -1, dtype=torch.long, device=current.device)
-        self.accepted_at = torch.zeros(len(current), dtype=torch.long, device=current.device)
-
-    def sweep(self, width: int) -> None:
-        """Try once to give back each chunk of this width that holds a change."""
-        ids = segment_ids(tuple(self.current.shape[1:]), width).flatten().to(self.current.device)
-        n_chunks = int(ids.max()) + 1
-        if n_chunks < 2:
-            return
-        amount = torch.zeros(len(self.active), n_chunks, dtype=self.current.dtype, device=ids.device)
-        amount.index_add_(1, ids, self._amount(self.active))
-        self._try_in_order(self.active, amount, lambda chunk: ids == chunk[:, None])
+        self.shape = tuple(current.shape[1:])
 
     def sweep_points(self) -> None:
-        """Give back single values until none can be."""
-        points = torch.arange(self.refused_at.shape[1], device=self.current.device)
-        while True:
-            stale = self.refused_at[self.active] < self.accepted_at[self.active][:, None]
-            amount = self._amount(self.active) * stale
-            open_ = (amount > 0).any(1)
-            before = self.clock
-            if bool(open_.any()):
-                self._try_in_order(
-                    self.active[open_], amount[open_], lambda point: points == point[:, None], True
-                )
-            if self.clock == before:
-                return
+        """Give back single values until no single one can be: each edit is then 1-minimal."""
+        open_ = self.edits
+        while len(open_):
+            open_ = self.sweep(open_, 1)
+
+    def sweep(self, edits: torch.Tensor, width: int) -> torch.Tensor:
+        """Try every chunk of this width alone, then give back together as many as the model lets go.
+
+        Chunks go in the order of what they matter: the one the target's lead suffers least from is first.
+        Returns the edits that gave something back.
+        """
+        chunk_of = segment_ids(self.shape, width).flatten().to(self.current.device)
+        n_chunks = int(chunk_of.max()) + 1
+        if n_chunks < 2:
+            return edits[:0]
+        holds = torch.zeros(len(edits), n_chunks, device=chunk_of.device)
+        holds.index_add_(1, chunk_of, self._changed(edits).float())
+        which, chunk = (holds > 0).nonzero(as_tuple=True)
+        good, left = self._try_alone(edits[which], chunk, chunk_of)
+
+        # order[e, j]: the j-th most expendable chunk of edit e, among those that can go alone.
+        expendable = torch.full(holds.shape, -torch.inf, dtype=left.dtype, device=left.device)
+        expendable[which[good], chunk[good]] = left[good]
+        count = (expendable > -torch.inf).sum(1)
+        place = expendable.argsort(dim=1, descending=True, stable=True).argsort(dim=1)
+        place = torch.where(expendable > -torch.inf, place, n_chunks)
+        some = count > 0
+        edits, count, place = edits[some], count[some], place[some]
+
+        def without(level: torch.Tensor, who: torch.Tensor) -> torch.Tensor:
+            """Level 1 gives back all of them, `count` only the first."""
+            gone = place[who] <= (count[who] - level)[:, None]
+            return self.batch.project(self._without(edits[who], gone[:, chunk_of]), self.rows[edits[who]])
+
+        before = self._changed(edits).sum(1)
+        _, self.current[edits] = smallest_level(
+            self.batch, self.rows[edits], without, count, top_accepted=True
+        )
+        # Limiting the slope can change values anew: only fewer changes count, so that sweeps come to an end.
+        return edits[self._changed(edits).sum(1) < before]
 
     def shrink(self) -> None:
         """Scale each edit down by bisection."""
-        active = self.active[self.batch.affords(self.rows[self.active])]
-        edited = self.current[active]
+        edited = self.current[self.edits]
 
         def scaled(level: torch.Tensor, which: torch.Tensor) -> torch.Tensor:
-            weight = (level.to(edited.dtype) / AMPLITUDE_LEVELS).reshape(-1, *[1] * (edited.ndim - 1))
-            part = torch.lerp(self.original[active[which]], edited[which], weight)
-            return self.batch.project(part, self.rows[active[which]])
+            weight = (level.to(edited.dtype) / AMPLITUDE_LEVELS).reshape(-1, *[1] * len(self.shape))
+            part = torch.lerp(self.original[self.edits[which]], edited[which], weight)
+            return self.batch.project(part, self.rows[self.edits[which]])
 
-        level, smaller = smallest_level(
-            self.batch, self.rows[active], scaled, AMPLITUDE_LEVELS, top_accepted=True
+        _, self.current[self.edits] = smallest_level(
+            self.batch, self.rows[self.edits], scaled, AMPLITUDE_LEVELS, top_accepted=True
         )
-        self.current[active] = smaller
-        self.clock += 1
-        self.accepted_at[active[level < AMPLITUDE_LEVELS]] = self.clock
 
-    def _amount(self, which: torch.Tensor) -> torch.Tensor:
-        return (self.current[which] - self.original[which]).flatten(1).abs()
+    def _changed(self, edits: torch.Tensor) -> torch.Tensor:
+        return (self.current[edits] != self.original[edits]).flatten(1)
 
-    def _try_in_order(
-        self, which: torch.Tensor, amount: torch.Tensor, members: Any, single: bool = False
-    ) -> None:
-        """Give back piece by piece, least changed first: one piece of every edit per model batch.
+    def _without(self, edits: torch.Tensor, gone: torch.Tensor) -> torch.Tensor:
+        return torch.where(gone.reshape(-1, *self.shape), self.original[edits], self.current[edits])
 
-        `amount` (edits, pieces) is 0 where there is nothing to give back; `members(piece)` masks its values.
-        """
-        order = torch.where(amount > 0, amount, torch.inf).argsort(dim=1, stable=True)
-        count = (amount > 0).sum(1)
-        shape = self.current.shape[1:]
-        for step in range(int(count.max()) if len(count) else 0):
-            open_ = (count > step).nonzero().flatten()
-            open_ = open_[self.batch.affords(self.rows[which[open_]])]
-            if len(open_) == 0:
-                return
-            self.clock += 1
-            edits, piece = which[open_], order[open_, step]
-            mask = members(piece).reshape(-1, *shape)
-            trial = torch.where(mask, self.original[edits], self.current[edits])
-            good = self._stays_good(trial, edits)
-            self.current[edits[good]] = trial[good]
-            self.accepted_at[edits[good]] = self.clock
-            if single:
-                self.refused_at[edits, piece] = torch.where(good, -1, self.clock)
-
-    def _stays_good(self, trial: torch.Tensor, edits: torch.Tensor) -> torch.Tensor:
-        good = torch.zeros(len(edits), dtype=torch.bool, device=trial.device)
-        allowed = torch.ones_like(good)
-        if self.batch.feasible is not None:
-            allowed = self.batch.feasible.allows(trial, self.original[edits])
-        rows = self.rows[edits[allowed]]
-        if len(rows):
-            good[allowed] = self.batch.accepts(self.batch.ask(trial[allowed], rows), rows)
-        return good
+    def _try_alone(
+        self, edits: torch.Tensor, chunk: torch.Tensor, chunk_of: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """For each (edit, chunk): may it go, and the target's lead without it."""
+        good = torch.zeros(len(edits), dtype=torch.bool, device=edits.device)
+        left = torch.zeros(len(edits), dtype=torch.float64, device=edits.device)
+        affordable = self.batch.affords(self.rows[edits]).nonzero().flatten()
+        for part in affordable.split(max(1, self.max_elements // len(chunk_of))):
+            trial = self._without(edits[part], chunk_of == chunk[part][:, None])
+            if self.batch.feasible is not None:
+                allowed = self.batch.feasible.allows(trial, self.original[edits[part]])
+                part, trial = part[allowed], trial[allowed]
+            rows = self.rows[edits[part]]
+            verdict = self.batch.ask(trial, rows)
+            good[part] = self.batch.accepts(verdict, rows)
+            left[part] = lead(verdict.score, self.batch.target[rows])
+        return good, left

@@ -60,6 +60,7 @@ def open_batch(
         confidence=options.confidence,
         seeds=seeds,
         modality=instances.modality,
+        seed=options.seed,
         progress=advance,
     )
     for row, reason in failures.items():
@@ -78,7 +79,7 @@ def judge(
     *,
     method: str = "given",
     modality: Modality | None = None,
-    improve: Callable[[Batch, torch.Tensor], torch.Tensor] | None = None,
+    improve: Callable[[Batch, torch.Tensor, torch.Tensor], torch.Tensor] | None = None,
     constraints: Constraints | None = None,
     confidence: float | None = None,
     budget: Budget | None = None,
@@ -90,7 +91,8 @@ def judge(
     model, X, X_cf : the model, the instances and one counterfactual each.
     target : the classes wanted; None takes whatever the model says of `X_cf`.
     method : name for the provenance.
-    improve : works on the edits before the verdict.
+    improve : works on the edits before the verdict, with the rows they belong to; not on rows that the
+        constraints leave no way out.
     """
     start = time.perf_counter()
     options = Options.checked(constraints, 1, budget, False, confidence, None, KINDS)
@@ -101,15 +103,20 @@ def judge(
     classifier = meet(model, instances)
     n = len(instances.values)
     feasible = options.feasible(instances.shape, classifier)
+    meter = options.meter(n, classifier.rows_per_verdict, start)
     if target is None:
         target = classifier.predict(edited.values)
+        meter.charge(torch.arange(n), classifier.rows_per_verdict)
     classifier.settle_classes(instances.values, None)
     targets = read_targets(target, classifier.classes, n)
     assert targets is not None
-    meter = options.meter(n, classifier.rows_per_verdict, start)
     batch, already, reasons = open_batch(classifier, instances, targets, feasible, options, meter)
     x_cf = classifier.as_input(edited.values)
-    found = Candidates(x_cf if improve is None else improve(batch, x_cf), batch.rows)
+    if improve is not None:
+        free = batch.rows[torch.tensor([not reason for reason in reasons], dtype=torch.bool).to(x_cf.device)]
+        x_cf = x_cf.clone()
+        x_cf[free] = improve(batch, x_cf[free], free)
+    found = Candidates(x_cf, batch.rows)
     provenance = {"method": method, "options": options.describe()}
     outcome = Outcome(batch, instances, found, already, reasons)
     return assemble([outcome], instances, classifier, provenance, seconds=time.perf_counter() - start)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zipfile import is_zipfile
 
 import numpy as np
 import torch
@@ -169,8 +170,7 @@ class Counterfactuals:
 
     def save(self, path: str | Path) -> Path:
         """Write an .npz without pickled objects; read it back with `Counterfactuals.load`."""
-        path = Path(path)
-        path = path if path.suffix == ".npz" else path.with_name(path.name + ".npz")
+        path = _npz(path)
         arrays: dict[str, Any] = {
             f.name: _plain(getattr(self, f.name))
             for f in fields(self)
@@ -186,7 +186,10 @@ class Counterfactuals:
     @classmethod
     def load(cls, path: str | Path) -> Counterfactuals:
         """Read what `save` wrote."""
-        with np.load(Path(path), allow_pickle=False) as stored:
+        path = Path(path) if Path(path).exists() else _npz(path)
+        if path.is_file() and not is_zipfile(path):
+            raise ValueError(f"{path} is not a saved Counterfactuals: it is not an .npz file.")
+        with np.load(path, allow_pickle=False) as stored:
             missing = {f.name for f in fields(cls)} - {"info"} - set(stored.files)
             if missing:
                 raise ValueError(
@@ -202,6 +205,11 @@ class Counterfactuals:
         if kind == "torch":
             arrays |= {name: torch.from_numpy(arrays[name]) for name in ("X", "X_cf")}
         return cls(**arrays, info=info, provenance=provenance)
+
+
+def _npz(path: str | Path) -> Path:
+    path = Path(path)
+    return path if path.suffix == ".npz" else path.with_name(path.name + ".npz")
 
 
 def _plain(value: Any) -> Array:

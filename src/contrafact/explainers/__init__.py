@@ -1,9 +1,13 @@
 """How to move: one file per published method, and `explain`, which picks one up by name."""
 
+from .cels import CELS
 from .floors import LineSearch, NearestUnlike, RandomMask, RandomTarget
+from .glacier import Glacier
 from .registry import explain, list_explainers
 
 __all__ = [
+    "CELS",
+    "Glacier",
     "LineSearch",
     "NearestUnlike",
     "RandomMask",

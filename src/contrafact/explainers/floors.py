@@ -150,6 +150,5 @@ class RandomTarget(GuidedExplainer):
         order = priority.masked_fill(~member, torch.inf).argsort(1)[:, : batch.k]
         rows, slot = member.gather(1, order).nonzero(as_tuple=True)
         index = order[rows, slot]
-        lonely = batch.rows[~member.any(1)]
-        batch.refuse(lonely, "the model puts no reference row in the target class")
+        self._tell_short(batch, member.sum(1))
         return Candidates(batch.project(self.guide_.candidates_[index], rows), rows, {"guide_index": index})

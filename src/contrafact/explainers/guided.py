@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 
 from ..engine import Batch, Explainer
@@ -21,6 +20,9 @@ class Guides:
     rows: torch.Tensor
     index: torch.Tensor
 
+    def take(self, entries: torch.Tensor) -> Guides:
+        return Guides(self.x[entries], self.rows[entries], self.index[entries])
+
 
 class GuidedExplainer(Explainer):
     """Moves instances toward guides. Fitted attribute: `guide_`."""
@@ -33,14 +35,18 @@ class GuidedExplainer(Explainer):
         self.guide_ = self._make_guide().fit(self.classifier_, X, y)
 
     def _default_target(self, x: torch.Tensor, verdict: Verdict) -> torch.Tensor:
-        """The runner-up among the classes that have a guide; of tied ones, the class whose guide is nearest."""
+        """The runner-up among the classes that have a guide; of tied ones, the class whose guide is nearest.
+
+        Where no other class has one, the plain runner-up.
+        """
         n_classes = verdict.score.shape[1]
         guided = torch.isin(torch.arange(n_classes, device=x.device), self.guide_.candidate_class_)
         score = verdict.score.scatter(1, verdict.label[:, None], -torch.inf)
-        if bool(guided.any()):
-            score = score.masked_fill(~guided & (score.isfinite().any(1, keepdim=True)), -torch.inf)
+        reachable = score.masked_fill(~guided, -torch.inf)
+        choice = reachable.isfinite().any(1)
+        score = torch.where(choice[:, None], reachable, score)
         tied = score == score.amax(1, keepdim=True)
-        unclear = (tied.sum(1) > 1).nonzero().flatten()
+        unclear = (choice & (tied.sum(1) > 1)).nonzero().flatten()
         runner_up = score.argmax(1)
         if len(unclear):
             distance = torch.full((len(unclear), n_classes), torch.inf, dtype=x.dtype, device=x.device)
@@ -52,17 +58,18 @@ class GuidedExplainer(Explainer):
 
     def _guides(self, batch: Batch) -> Guides:
         """k guides per row; rows with fewer are told so."""
-        classes = self.classifier_.classes
-        target = classes[batch.target.cpu().numpy()]
+        target = self.classifier_.classes[batch.target.cpu().numpy()]
         arrays, index = self.guide_.guide(batch.x, target, batch.k, confidence=batch.confidence)
-        found = (index >= 0).sum(1)
-        for count in np.unique(found.cpu().numpy()):
-            short = (found == int(count)).nonzero().flatten()
-            for c in batch.target[short].unique().tolist() if count < batch.k else ():
-                rows = short[batch.target[short] == c]
-                batch.refuse(
-                    rows,
-                    f"the reference data hold {count} guides that the model puts in class {classes[c]!r}",
-                )
+        self._tell_short(batch, (index >= 0).sum(1))
         rows, slot = (index >= 0).nonzero(as_tuple=True)
         return Guides(arrays[rows, slot], rows, index[rows, slot])
+
+    def _tell_short(self, batch: Batch, found: torch.Tensor) -> None:
+        """Say so where a row found fewer guides than the k wanted."""
+        classes = self.classifier_.classes.tolist()
+        for row in (found < batch.k).nonzero().flatten():
+            batch.refuse(
+                row[None],
+                f"the reference data hold {int(found[row])} guides that the model puts in class "
+                f"{classes[int(batch.target[row])]!r}",
+            )

@@ -88,7 +88,7 @@ def explain(
             raise ValueError(f"method {method!r} is unknown. Methods: {', '.join(known)}.")
         method = known[method]()
     elif not isinstance(method, Explainer):
-        raise TypeError(f"method must be an Explainer or the name of one, got {type(method).__name__}.")
+        raise TypeError(f"method must be an Explainer object or the name of one, got {method!r}.")
     if reference is None:
         X_reference, y_reference = X, None
     elif hasattr(reference, "X_train"):

@@ -54,9 +54,16 @@ class Guide(ABC):
         """
         x = self.classifier_.as_input(X)
         labels = np.broadcast_to(np.asarray(target), (len(x),))
+        classes = self.classifier_.classes.tolist()
+        unknown = [label for label in labels.tolist() if label not in classes]
+        if unknown:
+            known = ", ".join(map(repr, classes))
+            raise ValueError(f"target {unknown[0]!r} is not a class of this model. Classes: {known}.")
+        if k < 1:
+            raise ValueError(f"k must be at least 1, got {k}.")
         arrays = x[:, None].expand(-1, k, *x.shape[1:]).clone()
         index = torch.full((len(x), k), -1, dtype=torch.long, device=x.device)
-        for c, label in enumerate(self.classifier_.classes.tolist()):
+        for c, label in enumerate(classes):
             rows = torch.from_numpy(np.flatnonzero(labels == label)).to(x.device)
             pool = self._pool(c, confidence)
             found = min(k, len(pool))

@@ -33,8 +33,10 @@ class NearestUnlikeNeighbour(Guide):
 
     #: guides are chosen for diversity among this many times k of the nearest
     pool_factor = 5
-    #: queries scored at once: enough for the product to run at full speed, few enough for memory
-    block = 1024
+    #: upper bound on the numbers compared at once, which bounds memory
+    max_elements = 2**24
+    #: a sum of d products is off by about √d roundings, hardly ever by this many times as much
+    error_factor = 4.0
 
     def __init__(
         self,
@@ -55,7 +57,9 @@ class NearestUnlikeNeighbour(Guide):
             return
         flat = self.candidates_.flatten(1)
         self._centre = flat.mean(0)
-        self._centred = flat - self._centre
+        centred = flat - self._centre
+        self._scale = centred.abs().max().clamp_min(torch.finfo(flat.dtype).tiny)
+        self._centred = (centred / self._scale).float()
         self._half_norms = self._centred.square().sum(1) / 2
 
     def _nearest(self, x: torch.Tensor, pool: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -71,25 +75,37 @@ class NearestUnlikeNeighbour(Guide):
     def _by_products(self, x: torch.Tensor, pool: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:
         """‖x − r‖² = ‖x‖² − 2(x·r − ‖r‖²/2): the nearest maximise x·r − ‖r‖²/2, one matrix product.
 
-        Data are centred first, and the leaders re-ranked by explicit differences, so that rounding in the
-        product never decides.
+        The product only proposes, fast: in float32, on data centred and of order 1. Its leaders are ranked by
+        explicit differences in float64. Where rounding could hide a nearer candidate, or a tie, behind the
+        leaders, more of them are asked for. So ties go to the first reference row.
         """
-        queries = x.flatten(1) - self._centre
         everyone = len(pool) == len(self._centred)
         candidates = self._centred if everyone else self._centred[pool]
-        offset = -(self._half_norms if everyone else self._half_norms[pool])
-        leaders = min(len(pool), k + 3)
-        best = torch.cat(
-            [
-                torch.addmm(offset, part, candidates.T).topk(leaders, dim=1).indices
-                for part in queries.split(self.block)
-            ]
-        )
-        distance = (queries[:, None] - candidates[best]).square().sum(2).sqrt()
-        # Stable sort on (distance, position): ties go to the first reference row whatever the block.
-        best, by_position = best.sort(1)
-        distance, order = distance.gather(1, by_position).sort(dim=1, stable=True)
-        return distance[:, :k], pool[best.gather(1, order[:, :k])]
+        half_norms = self._half_norms if everyone else self._half_norms[pool]
+        reach = half_norms.max().mul(2).sqrt()
+        size = candidates.shape[1]
+        rounding = self.error_factor * size**0.5 * torch.finfo(candidates.dtype).eps
+
+        distance = torch.empty(len(x), k, dtype=torch.float64, device=x.device)
+        index = torch.empty(len(x), k, dtype=torch.long, device=x.device)
+        unsure, leaders = torch.arange(len(x), device=x.device), min(len(pool), k + 3)
+        while len(unsure):
+            sure = []
+            for rows in unsure.split(max(1, min(1024, self.max_elements // (leaders * size)))):
+                queries = (x[rows].flatten(1).double() - self._centre) / self._scale
+                score, best = torch.addmm(-half_norms, queries.float(), candidates.T).topk(leaders, dim=1)
+                best = pool[best.sort(1).values]
+                squared, order = self._squared_distance(x[rows], best).sort(dim=1, stable=True)
+                distance[rows], index[rows] = squared[:, :k].sqrt(), best.gather(1, order[:, :k])
+                norm = queries.norm(dim=1)
+                kth_score = (norm.square() - squared[:, k - 1] / self._scale.double().square()) / 2
+                sure.append(kth_score - score[:, -1] > rounding * (norm + reach / 2) * reach)
+            unsure = unsure[~torch.cat(sure)] if leaders < len(pool) else unsure[:0]
+            leaders = min(len(pool), 8 * leaders)
+        return distance, index
+
+    def _squared_distance(self, x: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+        return (x[:, None].double() - self.candidates_[index].double()).flatten(2).square().sum(2)
 
     def _by_dtw(self, x: torch.Tensor, pool: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:
         from aeon.distances import dtw_pairwise_distance

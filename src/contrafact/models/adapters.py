@@ -38,24 +38,27 @@ class TorchClassifier(Classifier):
 
     def _forward(self, x: torch.Tensor) -> torch.Tensor:
         with evaluating(self.module):
-            out = self.module(x)
+            out = self.module(x.clone())  # it may work in place
         if out.ndim == 1:
             out = out[:, None]
         if out.ndim != 2 or len(out) != len(x):
             raise ValueError(
                 f"The module must give (rows, classes), got {tuple(out.shape)} for input {tuple(x.shape)}."
             )
-        if self._gives_probabilities is None:
-            self._gives_probabilities = self._looks_like_probabilities(out)
+        finite = out[out.isfinite().all(1)]
+        if self._gives_probabilities is None and len(finite):
+            self._gives_probabilities = self._looks_like_probabilities(finite)
         if out.shape[1] == 1:
             out = torch.cat([1 - out if self._gives_probabilities else torch.zeros_like(out), out], 1)
         return log_floor(out) if self._gives_probabilities else out
 
     def _looks_like_probabilities(self, out: torch.Tensor) -> bool:
+        if not bool(((out >= 0) & (out <= 1)).all()):
+            return False
         if out.shape[1] == 1:
             *_, last = self.module.modules()
             return isinstance(last, torch.nn.Sigmoid)
-        return bool((out >= 0).all() and (out.sum(1) - 1).abs().max() < 1e-4)
+        return bool((out.sum(1) - 1).abs().max() < 1e-4)
 
     def _evaluate(self, x: torch.Tensor) -> Verdict:
         with torch.no_grad():
@@ -97,9 +100,13 @@ class EstimatorClassifier(Classifier):
         "sklearn.neural_network.",
         "sklearn.tree.",
     )
+    #: their members whose `predict` goes its own way
+    argmax_exceptions = ("NearestCentroid", "SGDClassifier", "StackingClassifier")
 
     def __init__(self, model: Any, classes: Any, batch_size: int | None) -> None:
         own = getattr(model, "classes_", None)
+        if own is not None and len(own) == 0:
+            own = None  # aeon's, before fit
         if own is None and classes is None:
             raise ValueError(
                 f"model {type(model).__name__} has no classes_: fit it first, or pass classes=[...]."
@@ -115,12 +122,15 @@ class EstimatorClassifier(Classifier):
         super().__init__(own if own is not None else classes, batch_size)
         self.model = model
         self.n_features: int | None = getattr(model, "n_features_in_", None)
+        final = last_step(model)
         self._output = next(
             (name for name in ("predict_proba", "decision_function") if hasattr(model, name)), "predict"
         )
-        final = last_step(model)
-        self._predict_apart = self._output != "predict" and not f"{type(final).__module__}.".startswith(
-            self.argmax_families
+        if self._output == "decision_function" and getattr(final, "decision_function_shape", "") == "ovo":
+            self._output = "predict"  # one column per pair of classes: no scores of classes to read
+        self._predict_apart = self._output != "predict" and not (
+            f"{type(final).__module__}.".startswith(self.argmax_families)
+            and type(final).__name__ not in self.argmax_exceptions
         )
         self.rows_per_evaluation = 2 if self._predict_apart else 1
         self.rows_per_verdict = 1 if self._output == "predict" else 2
@@ -134,7 +144,7 @@ class EstimatorClassifier(Classifier):
         self.__dict__ = {**state, "_twin": make_twin(state["model"])}
 
     def _as_model_input(self, x: torch.Tensor) -> Any:
-        rows = x.cpu().numpy()
+        rows = x.cpu().numpy().copy()  # the model may work in place
         if self.n_features is None:
             return rows
         rows = rows.reshape(len(rows), -1)
@@ -150,33 +160,25 @@ class EstimatorClassifier(Classifier):
 
         return pd.DataFrame(rows, columns=names)
 
-    def _index(self, labels: Any) -> torch.Tensor:
-        """Positions of predicted labels among the classes."""
-        order = np.argsort(self.classes)
-        return torch.from_numpy(order[np.searchsorted(self.classes, np.asarray(labels), sorter=order)])
+    def _predict(self, x: torch.Tensor) -> torch.Tensor:
+        return label_index(self.model.predict(self._as_model_input(x)), self.classes)
 
     def _evaluate(self, x: torch.Tensor) -> Verdict:
-        rows = self._as_model_input(x)
-        if self._output == "predict":
-            return one_hot_verdict(self._index(self.model.predict(rows)), len(self.classes))
-        verdict = self._read(rows)
-        if self._predict_apart:
-            return Verdict(verdict.proba, self._index(self.model.predict(rows)), verdict.score)
-        return verdict
+        return self._decide(x) if self._predict_apart or self._output == "predict" else self._read(x)
 
-    def _read(self, rows: Any) -> Verdict:
-        out = torch.from_numpy(np.asarray(getattr(self.model, self._output)(rows), dtype=np.float64))
+    def _read(self, x: torch.Tensor) -> Verdict:
+        out = getattr(self.model, self._output)(self._as_model_input(x))
+        out = torch.from_numpy(np.asarray(out, dtype=np.float64))
         if self._output == "predict_proba":
             return Verdict.of_proba(out)
         score = torch.stack([torch.zeros_like(out), out], 1) if out.ndim == 1 else out
         return Verdict(score.softmax(1), score.argmax(1), score)
 
     def _decide(self, x: torch.Tensor) -> Verdict:
-        rows = self._as_model_input(x)
-        label = self._index(self.model.predict(rows))
+        label = self._predict(x)
         if self._output == "predict":
             return one_hot_verdict(label, len(self.classes))
-        verdict = self._read(rows)
+        verdict = self._read(x)
         return Verdict(verdict.proba, label, verdict.score)
 
     def logits(self, x: torch.Tensor) -> torch.Tensor:
@@ -195,6 +197,21 @@ def last_step(model: Any) -> Any:
     return model
 
 
+def label_index(labels: Any, classes: Array) -> torch.Tensor:
+    """Positions of predicted labels among the classes."""
+    labels = np.asarray(labels).ravel()  # some give a column
+    order = np.argsort(classes)
+    place = np.searchsorted(classes, labels, sorter=order).clip(max=len(classes) - 1)
+    index = order[place]
+    unknown = classes[index] != labels
+    if unknown.any():
+        raise ValueError(
+            f"The model predicts labels {np.unique(labels[unknown]).tolist()} that are not in classes "
+            f"{classes.tolist()}."
+        )
+    return torch.from_numpy(index)
+
+
 def one_hot_verdict(label: torch.Tensor, n_classes: int) -> Verdict:
     proba = torch.nn.functional.one_hot(label, n_classes).double()
     return Verdict(proba, label, log_floor(proba))
@@ -203,24 +220,28 @@ def one_hot_verdict(label: torch.Tensor, n_classes: int) -> Verdict:
 class CallableClassifier(Classifier):
     """A function of a NumPy array of instances that gives probabilities (n, classes) or labels (n,)."""
 
+    #: how far from 1 a row of probabilities may sum: some services round theirs
+    tolerance = 0.05
+
     def __init__(self, function: Callable[[Array], Any], classes: Any, batch_size: int | None) -> None:
         super().__init__(classes, batch_size)
         self.function = function
 
     def _evaluate(self, x: torch.Tensor) -> Verdict:
-        out = self.function(x.cpu().numpy())
+        out = self.function(x.cpu().numpy().copy())  # it may work in place
         out = np.asarray(out.detach().cpu() if isinstance(out, torch.Tensor) else out)
-        if out.shape[:1] != (len(x),) or out.ndim > 2:
+        if out.shape[:1] != (len(x),) or out.ndim > 2 or out.shape[1:] == (1,):
             raise ValueError(
                 f"The function must give (rows, classes) probabilities or (rows,) labels for {len(x)} rows, "
                 f"got shape {out.shape}."
             )
-        if out.ndim == 2:
-            return Verdict.of_proba(torch.from_numpy(out.astype(np.float64)))
-        positions = {label: i for i, label in enumerate(self.classes.tolist())}
-        unknown = set(out.tolist()) - set(positions)
-        if unknown:
+        if out.ndim == 1:
+            return one_hot_verdict(label_index(out, self.classes), len(self.classes))
+        proba = out.astype(np.float64)
+        wrong = (proba < 0).any(1) | (np.abs(proba.sum(1) - 1) > self.tolerance)
+        if wrong.any():
             raise ValueError(
-                f"The function returned labels {sorted(unknown)} that are not in classes {list(positions)}."
+                f"The function must give probabilities, one column per class, but a row is "
+                f"{proba[wrong][0].tolist()}; apply a softmax to logits."
             )
-        return one_hot_verdict(torch.tensor([positions[label] for label in out.tolist()]), len(positions))
+        return Verdict.of_proba(torch.from_numpy(proba))

@@ -26,10 +26,10 @@ class AeonClassifier(EstimatorClassifier):
         steps = not hasattr(pipeline, "predict_proba") and hasattr(pipeline, "decision_function")
         self._scorer = pipeline.decision_function if pipeline is not None and steps else None
 
-    def _read(self, rows: Any) -> Verdict:
+    def _read(self, x: torch.Tensor) -> Verdict:
         if self._scorer is None:
-            return super()._read(rows)
-        score = torch.from_numpy(np.asarray(self._scorer(rows), dtype=np.float64))
+            return super()._read(x)
+        score = torch.from_numpy(np.asarray(self._scorer(self._as_model_input(x)), dtype=np.float64))
         if score.ndim == 1:
             score = torch.stack([torch.zeros_like(score), score], 1)
         decided = one_hot_verdict(score.argmax(1), len(self.classes))
@@ -37,9 +37,6 @@ class AeonClassifier(EstimatorClassifier):
 
     def _decide(self, x: torch.Tensor) -> Verdict:
         """Label and probabilities from aeon's own methods, the score from the search's reading."""
-        rows = self._as_model_input(x)
-        searched = self._read(rows)
-        if self._scorer is None:
-            return Verdict(searched.proba, self._index(self.model.predict(rows)), searched.score)
-        decided = one_hot_verdict(self._index(self.model.predict(rows)), len(self.classes))
-        return Verdict(decided.proba, decided.label, searched.score)
+        searched, label = self._read(x), self._predict(x)
+        proba = searched.proba if self._scorer is None else one_hot_verdict(label, len(self.classes)).proba
+        return Verdict(proba, label, searched.score)

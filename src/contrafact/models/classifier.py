@@ -127,8 +127,9 @@ class Classifier(ABC):
 
     def as_input(self, x: Rows) -> torch.Tensor:
         """`x` as a tensor of the model's dtype on its device; the caller's array is never written to."""
-        if isinstance(x, np.ndarray) and not x.flags.writeable:
-            x = x.copy()  # torch warns about read-only memory, and rightly
+        if not isinstance(x, torch.Tensor):
+            # torch takes neither read-only memory nor negative strides
+            x = np.require(x, requirements=["C", "W"])
         return torch.as_tensor(x).detach().to(self.device, self.dtype)
 
     def _settle_classes(self, n_outputs: int) -> None:
@@ -196,6 +197,11 @@ class Reshaped(Classifier):
     def _decide(self, x: torch.Tensor) -> Verdict:
         return self.inner.verdict(self._inside(x))
 
+    def settle_classes(self, x: Rows, y: Array | None) -> None:
+        if self._classes is None:
+            self.rows_evaluated += 1
+            self.inner.settle_classes(self._inside(self.as_input(x)), y)
+
     def logits(self, x: torch.Tensor) -> torch.Tensor:
         self.rows_evaluated += len(x)
         return self.inner.logits(self._inside(x))
@@ -222,8 +228,8 @@ def as_classifier(
     Parameters
     ----------
     model : torch module, scikit-learn or aeon classifier, function of an array, or Classifier
-        A module or function gives one column per class (logits or probabilities); a function may also
-        give labels, then `classes` is needed.
+        A module gives one column per class (logits or probabilities); a function gives probabilities, or
+        labels, then `classes` is needed.
     classes : sequence of labels, optional
         Names of the output columns; scikit-learn and aeon models bring their own.
     batch_size : int, optional

@@ -57,8 +57,8 @@ def row_uniform(seeds: ArrayLike, size: int, stream: int = 0) -> Array:
     """
     key = fold_in(seeds, stream)
     counter = np.arange(1, size + 1, dtype=np.uint64) * _GOLDEN
-    uniform: Array = (_mix(key[:, None] + counter) >> np.uint64(11)) * 2.0**-53
-    return uniform
+    bits = _mix(key[:, None] + counter)
+    return (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53  # 53 bits: all a float64 holds
 
 
 def row_normal(seeds: ArrayLike, size: int, stream: int = 0) -> Array:

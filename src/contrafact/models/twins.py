@@ -203,7 +203,8 @@ def _shift_scale(shift: Any, scale: Any, clip: tuple[float, float] | None = None
 def _pca(estimator: Any) -> Twin:
     mean, V = _tensor(estimator.mean_), _tensor(estimator.components_)
     if estimator.whiten:
-        V = V / _tensor(estimator.explained_variance_).sqrt().clamp(min=np.finfo(np.float64).eps)[:, None]
+        deviation = _tensor(estimator.explained_variance_).sqrt()
+        V = V / deviation.clamp(min=torch.finfo(torch.float64).eps)[:, None]
     return lambda x: (x - mean.to(x)) @ V.to(x).T
 
 

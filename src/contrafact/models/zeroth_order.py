@@ -79,7 +79,7 @@ def zeroth_order_gradient(
             f"function must give one value per row, got shape {tuple(values.shape)} for {2 * n * m} rows."
         )
     f_plus, f_minus = values.view(2, n, m)
-    slope = ((f_plus - f_minus) / (2 * sigma.view(-1, 1))).to(x)
+    slope: Tensor = ((f_plus - f_minus) / (2 * sigma.view(-1, 1))).to(x)
     if axes:
         return slope.view_as(x)
     # Not einsum: a batched product may round differently in a larger batch.

@@ -16,7 +16,7 @@ def select_diverse(candidates: torch.Tensor, k: int, quality: torch.Tensor | Non
 
     Parameters
     ----------
-    candidates : (m, …) or (pools, m, …)
+    candidates : (m, features) or (pools, m, …); with `quality` of shape (m,), (m, …) of any shape
     k : how many to choose; at most m.
     quality : (m,) or (pools, m), positive, optional; default: all equal.
 
@@ -55,7 +55,8 @@ def select_diverse(candidates: torch.Tensor, k: int, quality: torch.Tensor | Non
         chosen[:, step] = best
         pivot = factors[pool, :, best]
         row = kernel[pool, best] - torch.einsum("nk,nkm->nm", pivot, factors)
-        factors[:, step] = row / gain[pool, best].clamp_min(torch.finfo(flat.dtype).tiny).sqrt()[:, None]
-        gain = (gain - factors[:, step].square()).clamp_min(0)
-        gain[pool, best] = -torch.inf
+        height = gain[pool, best].sqrt()[:, None]
+        # Where only copies of the chosen remain, nothing is gained: they follow in order, each once.
+        factors[:, step] = torch.where(height > 0, row / height, 0)
+        gain = (gain - factors[:, step].square()).clamp_min(0).scatter(1, chosen[:, : step + 1], -torch.inf)
     return chosen[0] if single else chosen

@@ -1,0 +1,286 @@
+"""The gradient loop: a parametrisation × an objective × a step, for all rows at once.
+
+    θ ← step(θ, ∇_θ L),    L = objective(θ, x'(θ), score of x'(θ))
+
+A method says how θ becomes a candidate, what to minimise and how to step. The loop does the rest: exact
+gradients where the model has them and batched finite differences where not, rows that are done leave at once,
+the best iterate of every row is kept, budgets, and NaN guards that name the row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import torch
+
+from ..models.zeroth_order import zeroth_order_gradient
+from .batch import Batch, lead, target_value
+
+#: θ of some entries, and which entries they are → candidates
+Decode = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+
+
+@dataclass(frozen=True)
+class Point:
+    """Where some entries are: θ, the candidates x'(θ), and the model's scores of them.
+
+    `p_target` is the probability to climb on: the larger of softmax(score) and softmax(score / T), where T
+    puts the instance itself at odds of e⁻³ for its target. Far from the target a saturated model so keeps a
+    slope to follow; once there the model's own probability takes over and soon has had enough.
+    """
+
+    theta: torch.Tensor
+    x_cf: torch.Tensor
+    score: torch.Tensor
+    temperature: torch.Tensor
+    target: torch.Tensor
+    entries: torch.Tensor
+
+    @property
+    def p_target(self) -> torch.Tensor:
+        own = self.score.log_softmax(1)
+        tempered = (self.score / self.temperature[:, None]).log_softmax(1)
+        return target_value(torch.maximum(own, tempered), self.target).exp()
+
+
+Objective = Callable[[Point], torch.Tensor]
+
+
+class Step(Protocol):
+    """How to move: from θ and its gradient to the next θ. `keep` drops the state of rows that have left."""
+
+    def __call__(self, theta: torch.Tensor, gradient: torch.Tensor) -> torch.Tensor: ...
+
+    def keep(self, rows: torch.Tensor) -> None: ...
+
+
+class Adam:
+    """Adam (Kingma, Ba 2015), every entry on its own: element-wise, so a batch is as many separate runs."""
+
+    def __init__(self, lr: float, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8) -> None:
+        self.lr, self.betas, self.eps = lr, betas, eps
+        self.t = 0
+        self.m = self.v = torch.empty(0)
+
+    def __call__(self, theta: torch.Tensor, gradient: torch.Tensor) -> torch.Tensor:
+        if self.t == 0:
+            self.m, self.v = torch.zeros_like(theta), torch.zeros_like(theta)
+        self.t += 1
+        b1, b2 = self.betas
+        self.m = self.m.mul(b1).add_(gradient, alpha=1 - b1)
+        self.v = self.v.mul(b2).addcmul_(gradient, gradient, value=1 - b2)
+        scale = self.v.div(1 - b2**self.t).sqrt_().add_(self.eps)
+        return theta - self.lr / (1 - b1**self.t) * self.m / scale
+
+    def keep(self, rows: torch.Tensor) -> None:
+        if self.t:
+            self.m, self.v = self.m[rows], self.v[rows]
+
+
+class SteepestDescent:
+    """Steps of a fixed length down the gradient, in a metric where element i costs w_i: d ∝ ∇_i / w_i.
+
+    The length is the root mean square of the step, so it does not depend on the size of the instance.
+    """
+
+    def __init__(self, lr: float, weights: torch.Tensor) -> None:
+        self.lr, self.weights = lr, weights
+
+    def __call__(self, theta: torch.Tensor, gradient: torch.Tensor) -> torch.Tensor:
+        direction = gradient / self.weights
+        length = direction.flatten(1).square().mean(1).sqrt().clamp_min(torch.finfo(theta.dtype).tiny)
+        return theta - self.lr * direction / length.reshape(-1, *[1] * (theta.ndim - 1))
+
+    def keep(self, rows: torch.Tensor) -> None:
+        self.weights = self.weights[rows]
+
+
+@dataclass(frozen=True)
+class Stop:
+    """When an entry is done: P(target) ≥ tau for `patience` steps, or the loss rests there.
+
+    The steps must come in a row if `consecutive`; otherwise all steps after the first such one count.
+    """
+
+    tau: float
+    patience: int
+    tolerance: float
+    max_iter: int
+    consecutive: bool = True
+
+
+@dataclass
+class Optimum:
+    """Where each entry ended: its best iterate, that one's loss and P(target), and how it got there.
+
+    Best is the lowest loss among iterates the model puts in the target class, or else among all.
+    """
+
+    theta: torch.Tensor
+    loss: torch.Tensor
+    p_target: torch.Tensor
+    iterations: torch.Tensor
+    converged: torch.Tensor
+    reached: torch.Tensor = field(default_factory=lambda: torch.empty(0))
+
+
+def temperature(batch: Batch) -> torch.Tensor:
+    """Per row of the batch: a third of the score by which the target trails at the instance itself."""
+    behind = -lead(batch.verdict.score, batch.target)
+    return behind.clamp_min(1e-3).to(batch.x.dtype) / 3
+
+
+def minimise(
+    batch: Batch,
+    rows: torch.Tensor,
+    theta: torch.Tensor,
+    decode: Decode,
+    objective: Objective,
+    step: Step,
+    stop: Stop,
+    clamp: tuple[float, float] | None = None,
+    difference: float = 0.05,
+    n_directions: int = 32,
+) -> Optimum:
+    """Minimise `objective` over θ for every entry; entry j works for row `rows[j]` of the batch.
+
+    Parameters
+    ----------
+    theta : (entries, …) where to start.
+    decode : θ → candidates; constraints are applied here and gradients pass through them.
+    clamp : θ is clipped to this interval after every step.
+    difference, n_directions : width and number of finite differences in θ, for models without gradients.
+    """
+    model = ModelTerm(batch, rows, decode, temperature(batch)[rows], difference, n_directions)
+    n, device = len(rows), theta.device
+    inf = torch.full((n,), torch.inf, dtype=theta.dtype, device=device)
+    best = Optimum(
+        theta=theta.clone(),
+        loss=inf.clone(),
+        p_target=torch.zeros(n, dtype=torch.float64, device=device),
+        iterations=torch.zeros(n, dtype=torch.long, device=device),
+        converged=torch.zeros(n, dtype=torch.bool, device=device),
+        reached=torch.zeros(n, dtype=torch.bool, device=device),
+    )
+    active = torch.arange(n, device=device)
+    previous, streak = inf.clone(), torch.zeros(n, dtype=torch.long, device=device)
+    for _ in range(stop.max_iter):
+        paying = batch.affords(rows[active], model.cost(theta))
+        active, theta, previous, streak = active[paying], theta[paying], previous[paying], streak[paying]
+        if not bool(paying.all()):
+            step.keep(paying)
+        if len(active) == 0:
+            break
+        loss, gradient, p, reached = model.evaluate(theta, active, objective)
+        sound = loss.isfinite() & gradient.flatten(1).isfinite().all(1)
+        batch.fail(rows[active[~sound]], "the gradient search met NaN or inf")
+
+        better = sound & (
+            (reached & ~best.reached[active])
+            | ((reached == best.reached[active]) & (loss < best.loss[active]))
+        )
+        won = active[better]
+        best.theta[won], best.loss[won], best.p_target[won] = theta[better], loss[better], p[better]
+        best.reached[won] = reached[better]
+        best.iterations[active] += 1
+
+        above = p >= stop.tau
+        counts = above if stop.consecutive else above | (streak > 0)
+        streak = torch.where(counts, streak + 1, 0)
+        done = (streak >= stop.patience) | (above & ((loss - previous).abs() < stop.tolerance))
+        best.converged[active[done]] = True
+        left = ~done & sound
+        previous = loss
+        theta = step(theta, gradient)
+        if clamp is not None:
+            theta = theta.clamp(*clamp)
+        if not bool(left.all()):
+            batch.progress(int((~left).sum()))
+            active, theta, previous, streak = active[left], theta[left], previous[left], streak[left]
+            step.keep(left)
+    return best
+
+
+class ModelTerm:
+    """Loss and gradient of an objective that asks the model, in memory-bounded parts."""
+
+    def __init__(
+        self,
+        batch: Batch,
+        rows: torch.Tensor,
+        decode: Decode,
+        temperature: torch.Tensor,
+        difference: float,
+        n_directions: int,
+    ) -> None:
+        self.batch, self.rows, self.decode, self.temperature = batch, rows, decode, temperature
+        self.difference, self.n_directions = difference, n_directions
+        self.exact = batch.classifier.differentiable
+
+    def cost(self, theta: torch.Tensor) -> int:
+        """Model rows one evaluation of an entry takes."""
+        if self.exact or len(theta) == 0:
+            return 1
+        return 1 + 2 * min(self.n_directions, theta[0].numel())
+
+    def evaluate(
+        self, theta: torch.Tensor, entries: torch.Tensor, objective: Objective
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Per entry: loss, gradient, the model's own P(target), and whether it decides for the target."""
+        size = self.batch.classifier.internal_batch(self.batch.x)
+        parts = [
+            self._part(t, e, objective) for t, e in zip(theta.split(size), entries.split(size), strict=True)
+        ]
+        loss, gradient, p, reached = (torch.cat(column) for column in zip(*parts, strict=True))
+        return loss, gradient, p, reached
+
+    def _part(
+        self, theta: torch.Tensor, entries: torch.Tensor, objective: Objective
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+        rows = self.rows[entries]
+        target = self.batch.target[rows]
+        theta = theta.detach().requires_grad_()
+        x_cf = self.decode(theta, entries)
+        if self.exact:
+            self.batch.meter.charge(rows)
+            score = self.batch.classifier.logits(x_cf)
+            proba, label = score.detach().double().softmax(1), score.argmax(1)
+        else:
+            verdict = self.batch.ask(x_cf.detach(), rows)
+            proba, label, score = verdict.proba, verdict.label, verdict.score.to(theta.dtype)
+            score.requires_grad_()
+        loss = objective(Point(theta, x_cf, score, self.temperature[entries], target, entries))
+        if self.exact:
+            (gradient,) = torch.autograd.grad(loss.sum(), theta)
+        else:
+            gradient, toward = torch.autograd.grad(loss.sum(), (theta, score))
+            gradient = gradient + self._chain(theta.detach(), entries, rows, toward)
+        reached = label == target
+        return loss.detach(), gradient, target_value(proba, target), reached
+
+    def _chain(
+        self,
+        theta: torch.Tensor,
+        entries: torch.Tensor,
+        rows: torch.Tensor,
+        toward: torch.Tensor,
+    ) -> torch.Tensor:
+        """∂L/∂score · ∂score/∂θ, the second factor by central differences in θ."""
+        copies = min(self.n_directions, theta[0].numel())
+        which = torch.arange(len(theta), device=theta.device).repeat_interleave(copies).repeat(2)
+
+        def along(perturbed: torch.Tensor) -> torch.Tensor:
+            verdict = self.batch.ask(self.decode(perturbed, entries[which]), rows[which])
+            return (toward[which] * verdict.score.to(theta.dtype)).sum(1)
+
+        seeds = self.batch.seeds[rows.cpu().numpy()]
+        return zeroth_order_gradient(
+            along,
+            theta,
+            seeds,
+            n_directions=self.n_directions,
+            scale=self.difference,
+            directions="rademacher",
+        )

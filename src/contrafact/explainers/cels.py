@@ -1,0 +1,270 @@
+"""CELS: a learned saliency map says which stretches of the nearest unlike neighbour to copy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+from ..engine import (
+    Adam,
+    Batch,
+    Candidates,
+    Point,
+    Stop,
+    Tags,
+    accepted_from,
+    grow_mask,
+    minimise,
+    segment_ids,
+)
+from ..engine.batch import lead
+from ..guides import Guide, NearestUnlikeNeighbour
+from ..models.randomness import fold_in, row_seeds, row_uniform
+from .guided import GuidedExplainer, Guides
+
+
+class CELS(GuidedExplainer):
+    """Counterfactuals via learned saliency maps (Li, Bahri, Boubrahimi, Hamdi, IEEE BigData 2023).
+
+        x' = x·(1 − θ) + n·θ,     θ ∈ [0, 1]^(channels × length),   n the nearest unlike neighbour of x
+
+        minimise over θ   g·(1 − P(c | x'))  +  a·mean|θ|  +  b·mean|θ_{t+1} − θ_t|^β
+
+    by Adam; then θ, scaled to [0, 1], is cut at `threshold` and the stretches above it are copied from n.
+    Where cutting undoes the flip, the cut moves down θ's own values to the smallest mask that flips: the full
+    mask is n itself, which the model puts in c, so a valid answer always exists once a guide does.
+
+    Models without gradients are explored in segments of the mask: by finite differences where their answers
+    are smooth, else by growing the mask from the segments with the largest gain.
+
+    Parameters
+    ----------
+    g, a, b, beta : weights of reaching the target, of few and of smooth edits; exponent of smoothness.
+    lr, max_iter : Adam's step in θ and its limit.
+    tau, patience, tolerance : stop at P(c) ≥ tau for `patience` steps, or when the loss moves less there.
+    threshold : where the scaled map is cut.
+    init : "small" starts θ at U(0, 0.01), "uniform" at U(0, 1).
+    binarize : False keeps the soft blend (Info-CELS, 2025).
+    shared_mask : True learns one map for all channels (default: one per channel, M-CELS, 2024).
+    metric : "euclidean" or "dtw", for the neighbour.
+    n_segments : segments explored in models without gradients.
+
+    `info`: saliency, mask, guide_index, iterations, converged, target_prob and loss before the cut,
+    mask_density.
+
+    Examples
+    --------
+    >>> result = CELS().fit(model, X_train, y_train).explain(X_test[:8], refine=True)
+    >>> result.valid.mean()
+    1.0
+    """
+
+    tags = Tags(modalities=("series",), gradient=True)
+
+    def __init__(
+        self,
+        g: float = 0.7,
+        a: float = 0.6,
+        b: float = 0.5,
+        beta: float = 3.0,
+        lr: float = 0.1,
+        max_iter: int = 500,
+        tau: float = 0.5,
+        patience: int = 30,
+        tolerance: float = 1e-4,
+        threshold: float = 0.5,
+        init: Literal["small", "uniform"] = "small",
+        binarize: bool = True,
+        shared_mask: bool = False,
+        metric: Literal["euclidean", "dtw"] = "euclidean",
+        n_segments: int = 16,
+    ) -> None:
+        self.g, self.a, self.b, self.beta = g, a, b, beta
+        self.lr, self.max_iter = lr, max_iter
+        self.tau, self.patience, self.tolerance = tau, patience, tolerance
+        self.threshold, self.init, self.binarize, self.shared_mask = threshold, init, binarize, shared_mask
+        self.metric, self.n_segments = metric, n_segments
+
+    @classmethod
+    def _get_test_params(cls) -> list[dict[str, Any]]:
+        return [
+            {"max_iter": 40, "patience": 5},
+            {"max_iter": 40, "patience": 5, "binarize": False, "shared_mask": True},
+        ]
+
+    def _make_guide(self) -> Guide:
+        if self.init not in ("small", "uniform"):
+            raise ValueError(f"init must be 'small' or 'uniform', got {self.init!r}.")
+        if not 0 <= self.threshold < 1:
+            raise ValueError(f"threshold must lie in [0, 1), got {self.threshold}.")
+        return NearestUnlikeNeighbour(self.metric, diverse=True)
+
+    def _explain(self, batch: Batch) -> Candidates:
+        guides = self._guides(batch)
+        found = self._saliency(batch, guides)
+        mask, x_cf = (self._cut if self.binarize else self._soften)(batch, guides, found.theta)
+        info = {
+            "saliency": found.theta.expand(-1, *self.shape_),
+            "mask": mask.expand(-1, *self.shape_),
+            "guide_index": guides.index,
+            "iterations": found.iterations,
+            "converged": found.converged,
+            "target_prob": found.p_target,
+            "loss": found.loss,
+            "mask_density": (mask > 0).double().flatten(1).mean(1),
+        }
+        return Candidates(x_cf, guides.rows, info)
+
+    # --- learning the map -----------------------------------------------------------------------------------
+
+    def _saliency(self, batch: Batch, guides: Guides) -> Saliency:
+        everyone = torch.arange(len(guides.rows), device=batch.x.device)
+        if batch.classifier.differentiable:
+            return self._learn(batch, guides, segment_ids(self.shape_, 1, shared=self.shared_mask))
+        segment = self._segments().to(batch.x.device)
+        smooth = self._is_smooth(batch, guides, segment)
+        found = Saliency.blank(len(everyone), self.shape_, batch.x)
+        for part, explore in ((everyone[smooth], self._learn), (everyone[~smooth], self._grow)):
+            if len(part):
+                found.put(part, explore(batch, guides.take(part), segment))
+        return found
+
+    def _learn(self, batch: Batch, guides: Guides, segment: torch.Tensor) -> Saliency:
+        """Descend on the map, one value of θ per segment."""
+        n_segments = int(segment.max()) + 1
+        draws = row_uniform(self._scale_free_seeds(batch, guides), n_segments)
+        theta = torch.from_numpy(draws).to(batch.x) * (0.01 if self.init == "small" else 1.0)
+
+        def blend(theta: torch.Tensor, entries: torch.Tensor) -> torch.Tensor:
+            rows = guides.rows[entries]
+            return batch.project(torch.lerp(batch.x[rows], guides.x[entries], theta[:, segment]), rows)
+
+        optimum = minimise(
+            batch,
+            guides.rows,
+            theta,
+            blend,
+            lambda point: self._loss(point, segment),
+            Adam(self.lr),
+            Stop(self.tau, self.patience, self.tolerance, self.max_iter),
+            clamp=(0.0, 1.0),
+        )
+        return Saliency(
+            optimum.theta[:, segment], optimum.loss, optimum.p_target, optimum.iterations, optimum.converged
+        )
+
+    def _loss(self, point: Point, segment: torch.Tensor) -> torch.Tensor:
+        theta = point.theta[:, segment]
+        budget = theta.abs().flatten(1).mean(1)
+        smoothness = theta.diff(dim=-1).abs().pow(self.beta).flatten(1).mean(1)
+        return self.g * (1 - point.p_target) + self.a * budget + self.b * smoothness
+
+    def _scale_free_seeds(self, batch: Batch, guides: Guides) -> np.ndarray[Any, np.dtype[np.uint64]]:
+        """Seeds from the order of an instance's values: other units give the same map; one seed per guide."""
+        order = batch.x[guides.rows].flatten(1).argsort(dim=1, stable=True).cpu().numpy()
+        occurrence = torch.arange(len(guides.rows)) - torch.searchsorted(guides.rows.cpu(), guides.rows.cpu())
+        return fold_in(row_seeds(order, int(batch.seed)), occurrence.numpy())
+
+    # --- models without gradients ---------------------------------------------------------------------------
+
+    def _segments(self) -> torch.Tensor:
+        channels, length = self.shape_
+        per_channel = self.n_segments if self.shared_mask else max(2, self.n_segments // channels)
+        return segment_ids(self.shape_, max(1, -(-length // per_channel)), shared=self.shared_mask)
+
+    def _is_smooth(
+        self, batch: Batch, guides: Guides, segment: torch.Tensor, h: float = 0.02
+    ) -> torch.Tensor:
+        """Does doubling a small change of a segment double the answer? Steps do not, slopes do."""
+        n_segments, count = int(segment.max()) + 1, len(guides.rows)
+        smooth = torch.zeros(count, dtype=torch.bool, device=batch.x.device)
+        able = batch.affords(guides.rows, 1 + 2 * n_segments).nonzero().flatten()
+        if len(able) == 0:
+            return smooth
+        steps = torch.cat(
+            [torch.zeros(1, n_segments), h * torch.eye(n_segments), 2 * h * torch.eye(n_segments)]
+        )
+        theta = (0.5 + steps).to(batch.x).repeat(len(able), 1)
+        entry = able.repeat_interleave(len(steps))
+        x_cf = torch.lerp(batch.x[guides.rows[entry]], guides.x[entry], theta[:, segment])
+        verdict = batch.ask(batch.project(x_cf, guides.rows[entry]), guides.rows[entry])
+        value = lead(verdict.score, batch.target[guides.rows[entry]]).reshape(len(able), -1)
+        once, twice = (value[:, 1:] - value[:, :1]).tensor_split(2, dim=1)
+        proportional = (twice - 2 * once).abs() <= 0.25 * twice.abs()
+        smooth[able] = (proportional & (twice != 0)).double().mean(1) >= 0.75
+        return smooth
+
+    def _grow(self, batch: Batch, guides: Guides, segment: torch.Tensor) -> Saliency:
+        """Copied segments are salient above 1/2, the earlier the more; the others by their gain below it."""
+        copied_in, alone = grow_mask(batch, guides.rows, guides.x, segment)
+        low, high = alone.amin(1, keepdim=True), alone.amax(1, keepdim=True)
+        by_gain = 0.5 * (alone - low) / (high - low).clamp_min(1e-12)
+        by_turn = 1 - 0.5 * copied_in / copied_in.shape[1]
+        theta = torch.where(copied_in >= 0, by_turn, by_gain).to(batch.x)
+        turns = (copied_in >= 0).sum(1)
+        blank = Saliency.blank(len(guides.rows), self.shape_, batch.x)
+        blank.theta[:], blank.iterations[:], blank.converged[:] = theta[:, segment], turns, True
+        return blank
+
+    # --- from the map to the edit ---------------------------------------------------------------------------
+
+    def _cut(self, batch: Batch, guides: Guides, theta: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Copy where the scaled map exceeds the threshold, or a little more where that does not flip."""
+        flat = theta.flatten(1)
+        low, high = flat.amin(1, keepdim=True), flat.amax(1, keepdim=True)
+        scaled = (flat - low) / (high - low).clamp_min(1e-12)
+        rank = scaled.argsort(dim=1, descending=True, stable=True).argsort(dim=1).reshape(theta.shape)
+        above = (scaled > self.threshold).sum(1).clamp_min(1)
+
+        def copied(level: torch.Tensor, which: torch.Tensor) -> torch.Tensor:
+            rows = guides.rows[which]
+            mask = rank[which] < level.reshape(-1, 1, 1)
+            return batch.project(torch.where(mask, guides.x[which], batch.x[rows]), rows)
+
+        level, x_cf = accepted_from(batch, guides.rows, copied, above, flat.shape[1])
+        return rank < level.reshape(-1, 1, 1), x_cf
+
+    def _soften(
+        self, batch: Batch, guides: Guides, theta: torch.Tensor, top: int = 64
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """The soft blend itself; where it falls short, θ rises toward 1 until the model accepts."""
+
+        def lifted(level: torch.Tensor, which: Any) -> torch.Tensor:
+            share = (level.to(theta) / top).reshape(-1, 1, 1)
+            return theta[which] + share * (1 - theta[which])
+
+        def raised(level: torch.Tensor, which: torch.Tensor) -> torch.Tensor:
+            rows = guides.rows[which]
+            blend = torch.lerp(batch.x[rows], guides.x[which], lifted(level, which))
+            return batch.project(blend, rows)
+
+        level, x_cf = accepted_from(batch, guides.rows, raised, torch.zeros_like(guides.rows), top)
+        return lifted(level, slice(None)), x_cf
+
+
+@dataclass(frozen=True)
+class Saliency:
+    """Maps θ (entries, channels, length) and how they were found."""
+
+    theta: torch.Tensor
+    loss: torch.Tensor
+    p_target: torch.Tensor
+    iterations: torch.Tensor
+    converged: torch.Tensor
+
+    @staticmethod
+    def blank(n: int, shape: tuple[int, ...], like: torch.Tensor) -> Saliency:
+        return Saliency(
+            theta=like.new_zeros(n, *shape),
+            loss=like.new_full((n,), torch.nan),
+            p_target=torch.full((n,), torch.nan, dtype=torch.float64, device=like.device),
+            iterations=torch.zeros(n, dtype=torch.long, device=like.device),
+            converged=torch.zeros(n, dtype=torch.bool, device=like.device),
+        )
+
+    def put(self, entries: torch.Tensor, part: Saliency) -> None:
+        for name in ("theta", "loss", "p_target", "iterations", "converged"):
+            getattr(self, name)[entries] = getattr(part, name)

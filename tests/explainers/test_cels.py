@@ -1,0 +1,208 @@
+"""CELS: the equation, its options, and what other implementations get wrong."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.neural_network import MLPClassifier
+
+import contrafact as cf
+from contrafact.engine.optimise import Adam, Point
+from contrafact.engine.search import segment_ids
+
+ITALY = cf.load_dataset("ItalyPowerDemand")
+MOTIONS = cf.load_dataset("BasicMotions")
+X = ITALY.X_test[np.random.default_rng(0).permutation(len(ITALY.X_test))[:20]]
+
+
+@pytest.fixture(scope="module")
+def linear():
+    return LogisticRegression(max_iter=1000).fit(ITALY.X_train[:, 0], ITALY.y_train)
+
+
+@pytest.fixture(scope="module")
+def network():
+    return MLPClassifier((16,), max_iter=400, random_state=0).fit(ITALY.X_train[:, 0], ITALY.y_train)
+
+
+def explain(model, X=X, reference=ITALY, **params):
+    explainer = cf.CELS(**{"max_iter": 150, **params})
+    return explainer.fit(model, reference.X_train, reference.y_train).explain(X)
+
+
+def loss_of(explainer, theta, p=0.3):
+    """The objective at θ with the model's part held at probability p."""
+    score = torch.tensor([[np.log(1 - p), np.log(p)]]).expand(len(theta), 2)
+    segment = segment_ids(tuple(theta.shape[1:]), 1)
+    one = torch.ones(len(theta), dtype=torch.long)
+    point = Point(theta.flatten(1), theta, score, one.double(), one, one)
+    return explainer._loss(point, segment)
+
+
+def test_the_loss_is_the_papers():
+    theta = torch.tensor([[[0.0, 1.0, 1.0, 0.5]]], dtype=torch.float64)
+    expected = 0.7 * (1 - 0.3) + 0.6 * 2.5 / 4 + 0.5 * (1 + 0 + 0.125) / 3  # the mean is over differences
+    assert loss_of(cf.CELS(), theta).item() == pytest.approx(expected)
+
+
+def test_the_gradient_is_that_of_the_loss():
+    theta = torch.rand(2, 3, 7, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    torch.autograd.gradcheck(lambda t: loss_of(cf.CELS(), t), theta.requires_grad_(), atol=1e-7)
+
+
+def test_the_smoothness_term_smooths():
+    """Descend on it alone: its value must fall by half, where a wrong sign makes it rise."""
+    explainer = cf.CELS(g=0.0, a=0.0)
+    theta = torch.rand(1, 1, 30, generator=torch.Generator().manual_seed(0))
+    before, step = loss_of(explainer, theta).item(), Adam(0.02)
+    for _ in range(30):
+        theta = theta.detach().requires_grad_()
+        (gradient,) = torch.autograd.grad(loss_of(explainer, theta).sum(), theta)
+        theta = step(theta.detach(), gradient)
+    assert loss_of(explainer, theta).item() < before / 2
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("g", 3.0),
+        ("a", 0.05),
+        ("b", 20.0),
+        ("beta", 1.0),
+        ("lr", 0.01),
+        ("tau", 0.95),
+        ("patience", 3),
+        ("tolerance", 0.05),
+        ("threshold", 0.9),
+        ("init", "uniform"),
+        ("binarize", False),
+        ("max_iter", 4),
+    ],
+)
+def test_every_option_matters(network, option, value):
+    plain, other = explain(network), explain(network, **{option: value})
+    assert not np.array_equal(plain.X_cf, other.X_cf)
+
+
+def test_shared_mask_and_metric_matter():
+    flat = MOTIONS.X_train.reshape(len(MOTIONS.X_train), -1)
+    model = LogisticRegression(max_iter=500).fit(flat, MOTIONS.y_train)
+    rows = MOTIONS.X_test[:6]
+    plain = explain(model, rows, MOTIONS, max_iter=40)
+    shared = explain(model, rows, MOTIONS, max_iter=40, shared_mask=True)
+    warped = explain(model, rows, MOTIONS, max_iter=40, metric="dtw")
+    assert (shared.info["mask"] == shared.info["mask"][:, :1]).all()
+    assert not (plain.info["mask"] == plain.info["mask"][:, :1]).all()
+    assert not np.array_equal(plain.info["guide_index"], warped.info["guide_index"])
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1e3])
+def test_units_do_not_matter(network, scale):
+    class Scaled:
+        classes_, n_features_in_ = network.classes_, network.n_features_in_
+
+        def __init__(self):
+            self.coefs_ = network.coefs_
+
+        def predict_proba(self, X):
+            return network.predict_proba(X / scale)
+
+        def predict(self, X):
+            return network.predict(X / scale)
+
+    module = torch.nn.Sequential(
+        torch.nn.Flatten(), torch.nn.Linear(24, 8), torch.nn.Tanh(), torch.nn.Linear(8, 2)
+    )
+    model = cf.fit_classifier(module.double(), ITALY.X_train, ITALY.y_train, max_epochs=30, lr=0.02)
+
+    class Units(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = model.module
+
+        def forward(self, x):
+            return self.inner(x / scale)
+
+    plain = explain(model)
+    other = (
+        cf.CELS(max_iter=150)
+        .fit(cf.as_classifier(Units(), classes=model.classes), ITALY.X_train * scale, ITALY.y_train)
+        .explain(X * scale)
+    )
+    assert np.array_equal(plain.info["mask"], other.info["mask"])
+    felt = cf.CELS().fit(Scaled(), ITALY.X_train * scale, ITALY.y_train).explain(X * scale)
+    assert felt.valid.all()
+
+
+def test_every_row_is_valid_and_copied_from_its_guide(network):
+    result = explain(network)
+    assert result.valid.all()
+    mask, guide = result.info["mask"].astype(bool), ITALY.X_train[result.info["guide_index"]]
+    assert np.array_equal(result.X_cf, np.where(mask, guide, result.X))
+    assert (network.predict(guide[:, 0]) == result.target).all()
+    np.testing.assert_allclose(result.info["mask_density"], mask.mean((1, 2)))
+
+
+def test_where_cutting_undoes_the_flip_the_smallest_mask_that_flips_is_taken(linear):
+    """With the cut at 0.99 next to nothing is copied at first, so the walk has to find the masks."""
+    result = explain(linear, threshold=0.99)
+    assert result.valid.all()
+    saliency, mask = (
+        result.info["saliency"].reshape(len(X), -1),
+        result.info["mask"].reshape(len(X), -1).astype(bool),
+    )
+    guide = ITALY.X_train[result.info["guide_index"]].reshape(len(X), -1)
+    low, high = saliency.min(1, keepdims=True), saliency.max(1, keepdims=True)
+    at_the_cut = ((saliency - low) / (high - low) > 0.99).sum(1)
+    walked = np.flatnonzero(mask.sum(1) > at_the_cut)
+    assert len(walked) >= 3
+    for i in walked:
+        assert saliency[i][mask[i]].min() >= saliency[i][~mask[i]].max(initial=-1)
+        fewer = mask[i].copy()
+        fewer[np.flatnonzero(mask[i])[np.argmin(saliency[i][mask[i]])]] = False
+        undone = linear.predict(np.where(fewer, guide[i], result.X[i].ravel())[None])
+        assert undone[0] != result.target[i]
+
+
+def test_soft_blends_stay_between_instance_and_guide(network):
+    result = explain(network, binarize=False)
+    guide = ITALY.X_train[result.info["guide_index"]]
+    low, high = np.minimum(guide, result.X) - 1e-9, np.maximum(guide, result.X) + 1e-9
+    assert result.valid.all() and ((result.X_cf >= low) & (result.X_cf <= high)).all()
+    assert not np.isin(result.X_cf, [guide, result.X]).all()
+
+
+@pytest.mark.parametrize("kind", ["forest", "function"])
+def test_models_without_gradients(kind, linear):
+    if kind == "forest":
+        model = RandomForestClassifier(30, random_state=0).fit(ITALY.X_train[:, 0], ITALY.y_train)
+    else:
+        model = cf.as_classifier(
+            lambda X: linear.predict_proba(X.reshape(len(X), -1)), classes=linear.classes_
+        )
+    result = explain(model, max_iter=15)
+    assert result.valid.all()
+    assert result.changed_fraction.mean() < 0.6
+    grown = np.isnan(result.info["loss"])
+    assert grown.all() if kind == "forest" else not grown.any()
+
+
+def test_earlier_calls_do_not_matter(network):
+    explainer = cf.CELS(max_iter=60).fit(network, ITALY.X_train, ITALY.y_train)
+    fresh = explainer.explain(X[:5])
+    explainer.explain(X[5:] * 3)
+    np.testing.assert_array_equal(explainer.explain(X[:5]).X_cf, fresh.X_cf)
+
+
+def test_k_counterfactuals_come_from_k_guides(network):
+    explainer = cf.CELS(max_iter=60).fit(network, ITALY.X_train, ITALY.y_train)
+    result = explainer.explain(X[:6], k=3)
+    assert len(result) == 18 and result.valid.all()
+    assert all(len(set(result.info["guide_index"][result.source == i])) == 3 for i in range(6))
+
+
+def test_images_are_refused():
+    digits = cf.load_dataset("digits")
+    with pytest.raises(ValueError, match="image"):
+        cf.CELS().fit(lambda X: X, digits.X_train, digits.y_train)
