@@ -15,6 +15,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import contrafact as cf
+from contrafact.cli import app
 from contrafact.engine.result import STATUSES
 from contrafact.explainers.registry import explainer_classes
 
@@ -55,7 +56,8 @@ class Block:
 def python_blocks(text: str) -> list[Block]:
     fences = list(FENCE.finditer(text))
     blocks = []
-    for fence, after in zip(fences, [*fences[1:], None], strict=True):
+    for i, fence in enumerate(fences):
+        after = fences[i + 1] if i + 1 < len(fences) else None
         if fence[1] != "python":
             continue
         skipped = text[: fence.start()].rstrip("\n").endswith(NOT_RUN)
@@ -154,7 +156,7 @@ def test_names_in_code_spans_exist(page):
     for span in spans:
         if re.fullmatch(r"[\w./-]+(\.py|\.md|\.txt|\.toml|/)", span):
             places = (ROOT / span, SOURCE / span, SOURCE.parent / span)
-            assert any(place.exists() for place in places) or span == "demo/", f"no file {span}"
+            assert any(place.exists() for place in places), f"{by_path(page)} names `{span}`: no such file"
         elif re.fullmatch(r"[A-Za-z_]\w*(\.\w+)*(\(\))?", span):
             words = re.findall(r"\w+", span)
             missing = [word for word in words if word not in words_of_the_house()]
@@ -172,7 +174,13 @@ def test_readme_names_the_two_commands():
 def test_make_targets_exist(page):
     text = page.read_text(encoding="utf-8")
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
-    assert set(re.findall(r"`make ([a-z]+)`", text)) <= targets
+    assert set(re.findall(r"`make ([a-z]+)[ `]", text)) <= targets
+
+
+@each_page
+def test_shell_commands_exist(page):
+    known = {command.callback.__name__ for command in app.registered_commands}
+    assert set(re.findall(r"`contrafact ([a-z]+)", page.read_text(encoding="utf-8"))) <= known
 
 
 def test_readme_lists_the_methods_that_exist():

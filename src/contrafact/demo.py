@@ -10,7 +10,7 @@ from rich.table import Table
 
 import contrafact as cf
 from contrafact.engine import Counterfactuals
-from contrafact.models import FCN
+from contrafact.models.networks import FCN, seeded
 from contrafact.report import plot_many
 
 METHODS = (cf.NearestUnlike(), cf.LineSearch(), cf.RandomMask(), cf.Glacier(), cf.CELS())
@@ -25,7 +25,8 @@ def run(folder: Path, n_instances: int = 40, seed: int = 0, console: Console | N
     console.print(
         f"Training a small FCN on {data.name}: {len(data.X_train)} series of {data.X_train.shape[-1]} steps"
     )
-    network = FCN(1, 2, widths=(32, 64, 32))
+    with seeded(seed):
+        network = FCN(1, 2, widths=(32, 64, 32))
     model = cf.fit_classifier(
         network, data.X_train, y_train, max_epochs=100, random_state=seed, progress=True
     )
@@ -35,11 +36,10 @@ def run(folder: Path, n_instances: int = 40, seed: int = 0, console: Console | N
     results = []
     for method in METHODS:
         method.fit(model, data.X_train, y_train)
-        refined = isinstance(method, cf.CELS)
-        results.append(method.explain(data.X_test[chosen], random_state=seed, refine=refined, progress=True))
-    console.print(comparison(results))
+        results.append(method.explain(data.X_test[chosen], random_state=seed, progress=True))
+    best = cf.refine(results[-1], model)
+    console.print(comparison([*results, best]))
 
-    best = results[-1]
     folder.mkdir(parents=True, exist_ok=True)
     picture = folder / "counterfactuals.png"
     plot_many(best, telling_rows(best), picture)
@@ -62,7 +62,7 @@ def comparison(results: list[Counterfactuals]) -> Table:
         scores = result.evaluate(["valid", "sparsity", "l2", "segments", "calls", "seconds"]).mean(
             numeric_only=True
         )
-        refined = " + refine" if result.provenance["options"]["refine"] else ""
+        refined = " + refine" if "refined" in result.provenance else ""
         table.add_row(
             result.provenance["method"] + refined,
             f"{scores['valid']:.0%}",

@@ -199,3 +199,16 @@ def test_a_raw_module_takes_the_class_names_of_the_result():
     assert len(cf.refine(result[[]], module)) == 0
     with pytest.raises(ValueError, match="classes"):
         cf.refine(result, LogisticRegression().fit(X[:, 0], X[:, 0, 0] > 0))
+
+
+def test_what_only_a_smaller_edit_can_spare_is_given_back():
+    """The second value is needed as long as the first is large; shrinking comes before the last sweep."""
+
+    def model(X):
+        a, b = X.T
+        reached = (a >= 0.25) & ((b >= 0.25) | (a <= 0.5))
+        return np.stack([~reached, reached], 1).astype(float)
+
+    result = cf.Counterfactuals.judge(model, np.zeros((1, 2)), np.ones((1, 2)), target=1)
+    refined = cf.refine(result, model)
+    assert refined.X_cf.tolist() == [[0.25, 0.0]]

@@ -115,6 +115,14 @@ def test_a_row_of_nan_does_not_decide_how_the_others_are_read(rows, end):
     np.testing.assert_allclose(classifier.predict_proba(rows), expected, atol=1e-6)
 
 
+def test_the_first_answer_settles_how_all_are_read():
+    classifier = as_classifier(nn.Identity())
+    logits = np.array([[0.25, 0.75], [3.0, -1.0]])
+    together = classifier.predict_proba(logits)
+    np.testing.assert_allclose(together, softmax(logits, axis=1), atol=1e-7)
+    np.testing.assert_array_equal(classifier.predict_proba(logits[:1]), together[:1])
+
+
 def modes(module):
     return [m.training for m in module.modules()]
 
@@ -282,7 +290,7 @@ ESTIMATORS = {
     "sgd": scaled(SGDClassifier(random_state=0)),
     "sgd, clipped": scaled(SGDClassifier(loss="modified_huber", random_state=0)),
     "nearest centroid": NearestCentroid(),
-    "stacked": StackingClassifier([("t", GaussianNB())], SVC(probability=True, random_state=0), cv=3),
+    "stacked": StackingClassifier([("a", LogisticRegression())], SVC(probability=True, random_state=0)),
     "voting": VotingClassifier([("a", GaussianNB()), ("b", DecisionTreeClassifier(random_state=0))]),
     "search": GridSearchCV(scaled(LogisticRegression()), {"logisticregression__C": [0.1, 1]}, cv=2),
     "search of svc": GridSearchCV(SVC(probability=True, random_state=0), {"C": [1, 10]}, cv=2),
@@ -313,23 +321,24 @@ def test_labels_are_those_of_their_predict(fitted):
 
 
 def test_probabilities_are_theirs(fitted):
+    """Of predict_proba; else the softmax of the decision function; else 1 for what they predict."""
     model, classifier, X = fitted
     ours = classifier.predict_proba(X)
+    in_pairs = getattr(model, "decision_function_shape", "ovr") == "ovo" and len(model.classes_) > 2
     if hasattr(model, "predict_proba"):
         expected = model.predict_proba(X)
-    elif hasattr(model, "decision_function") and getattr(model, "decision_function_shape", "ovr") == "ovr":
+    elif hasattr(model, "decision_function") and not in_pairs:
         d = model.decision_function(X)
-        expected = softmax(d if d.ndim == 2 else np.stack([0 * d, d], 1), axis=1)
-        np.testing.assert_allclose(
-            classifier.evaluate(X).score, d if d.ndim == 2 else np.stack([0 * d, d], 1)
-        )
+        d = d if d.ndim == 2 else np.stack([0 * d, d], 1)
+        expected = softmax(d, axis=1)
+        np.testing.assert_allclose(classifier.evaluate(X).score, d)
     else:
         expected = np.ravel(model.predict(X))[:, None] == model.classes_
     np.testing.assert_allclose(ours, expected, atol=1e-12)
     np.testing.assert_allclose(classifier.verdict(X).proba, expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["svc, platt", "nearest centroid", "sgd, clipped"])
+@pytest.mark.parametrize("name", ["svc, platt", "nearest centroid", "sgd, clipped", "stacked"])
 @pytest.mark.filterwarnings("ignore")
 def test_their_predict_is_not_always_the_argmax(name):
     """The reason why these are asked twice: if this ever fails, the second question can go."""

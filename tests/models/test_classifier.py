@@ -313,7 +313,9 @@ def test_reshaped_asks_in_the_shape_of_training(model):
     x = outer.as_input(lifted).requires_grad_()
     (gradient,) = torch.autograd.grad(outer.logits(x)[:, 1].sum(), x)
     assert gradient.shape == (30, 1, 6) and gradient.abs().min() > 0
-    assert outer.rows_evaluated == 30 * (outer.rows_per_evaluation + outer.rows_per_verdict + 1)
+    asked = 30 * (outer.rows_per_evaluation + outer.rows_per_verdict)
+    assert outer.rows_evaluated == asked + 30
+    assert inner.rows_evaluated == outer.rows_evaluated + asked  # through us, and directly above
 
 
 def test_reshaped_shares_its_classes():
@@ -323,6 +325,7 @@ def test_reshaped_shares_its_classes():
         outer.settle_classes(X[:, None], np.array(["a", "b"]))
     outer.settle_classes(X[:, None], np.array(["c", "a", "b"]))
     assert inner.classes.tolist() == outer.classes.tolist() == ["a", "b", "c"]
+    assert inner.rows_evaluated == outer.rows_evaluated == 2
     again = Reshaped(inner, (6,))
     again.settle_classes(X[:, None], None)
     assert again.classes.tolist() == ["a", "b", "c"] and again.rows_evaluated == 0

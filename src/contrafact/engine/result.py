@@ -24,7 +24,7 @@ STATUSES = ("valid", "already_target", "invalid", "infeasible", "budget", "error
 
 @dataclass(frozen=True)
 class Counterfactuals:
-    """Counterfactuals, one row each; every field is an array of that length.
+    """Counterfactuals, one row each; every field from X to calls is an array of that length.
 
     X, X_cf : the instance and its counterfactual, in the user's kind (NumPy or torch) and shape.
     source : row of the input each counterfactual belongs to; with k > 1 an input has several rows.
@@ -121,12 +121,19 @@ class Counterfactuals:
 
     @classmethod
     def judge(
-        cls, model: Any, X: Any, X_cf: Any, target: Any = None, *, method: str = "given"
+        cls,
+        model: Any,
+        X: Any,
+        X_cf: Any,
+        target: Any = None,
+        *,
+        method: str = "given",
+        modality: Modality | None = None,
     ) -> Counterfactuals:
         """Counterfactuals made elsewhere, with the model asked what they are worth."""
         from .request import judge
 
-        return judge(model, X, X_cf, target, method=method)
+        return judge(model, X, X_cf, target, method=method, modality=modality)
 
     def to_frame(self) -> pd.DataFrame:
         """One line per counterfactual: what was asked, what came out, what it cost."""

@@ -126,7 +126,11 @@ class EstimatorClassifier(Classifier):
         self._output = next(
             (name for name in ("predict_proba", "decision_function") if hasattr(model, name)), "predict"
         )
-        if self._output == "decision_function" and getattr(final, "decision_function_shape", "") == "ovo":
+        if (
+            self._output == "decision_function"
+            and getattr(final, "decision_function_shape", "") == "ovo"
+            and len(self.classes) > 2
+        ):
             self._output = "predict"  # one column per pair of classes: no scores of classes to read
         self._predict_apart = self._output != "predict" and not (
             f"{type(final).__module__}.".startswith(self.argmax_families)
