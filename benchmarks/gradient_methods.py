@@ -179,7 +179,8 @@ def overhead_and_refinement(lines: list[str]) -> None:
     changed, kept = result.changed_fraction.mean(), refined.changed_fraction.mean()
     firm = cf.refine(result, model, confidence=0.8)
     lines += [
-        f"- FCN test accuracy {accuracy:.3f}; validity {result.valid.mean():.2f}, refined {refined.valid.mean():.2f}.",
+        f"- FCN test accuracy {accuracy:.3f}; validity {result.valid.mean():.2f}, "
+        f"refined {refined.valid.mean():.2f}.",
         f"- Time / time of the same {len(watched.backward)} forward+backward passes: **{total / bare:.2f}**.",
         f"- Changed fraction {changed:.3f}, refined **{kept:.3f}** with {rows:.0f} model rows per instance, "
         f"mean P(target) {refined.target_proba[:, 1].mean():.2f}, 1-minimal: {one_minimal(refined, model)}; "

@@ -178,6 +178,7 @@ def test_foreign_arrays_that_break_the_constraints_are_brought_within_them():
     assert_minimal(model, refined, allowed=lambda x_cf: (x_cf <= limits.upper).all())
     stuck = cf.refine(result, model, constraints=cf.Constraints(frozen=np.ones(24, bool)))
     assert set(stuck.status) == {"infeasible"}
+    np.testing.assert_array_equal(stuck.X_cf, result.X_cf)  # nothing allowed is left to try
 
 
 def test_budget_of_a_refinement_is_kept_and_the_best_so_far_returned(problem):

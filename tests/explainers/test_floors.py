@@ -121,11 +121,16 @@ def test_k_neighbours_come_nearest_first(series):
     assert (np.diff(distance, axis=1) >= 0).all() and (distance[:, 0] < distance[:, 4]).all()
 
 
-def test_confidence_prefers_sure_guides(series):
+@pytest.mark.parametrize("method", [cf.NearestUnlike, cf.RandomTarget])
+def test_confidence_prefers_sure_guides(series, method):
     model, data, X = series
-    explainer = cf.NearestUnlike().fit(model, data.X_train, data.y_train)
+    explainer = method().fit(model, data.X_train, data.y_train)
     plain, sure = explainer.explain(X), explainer.explain(X, confidence=0.95)
     assert (sure.target_proba[:, 1] >= 0.95).all() and (plain.target_proba[:, 1] < 0.95).any()
+
+
+def test_line_search_walks_on_until_it_is_confident(series):
+    model, data, X = series
     line = cf.LineSearch().fit(model, data.X_train, data.y_train).explain(X, confidence=0.8)
     assert (line.target_proba[:, 1] >= 0.8).all()
 
@@ -201,6 +206,7 @@ def test_default_target_of_a_model_that_only_predicts_is_the_nearest_unlike_clas
     ("explainer", "words"),
     [
         (cf.LineSearch(toward="away"), "toward must be 'neighbour' or 'mean', got 'away'"),
+        (cf.LineSearch(steps=0), "steps must lie between 1 and 50, got 0"),
         (cf.RandomMask(n_segments=1), "n_segments must be at least 2, got 1"),
         (cf.NearestUnlike(metric="cosine"), "metric must be.*'cosine'"),
         (cf.LineSearch(metric="dtw"), "dtw.*needs series"),

@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 import contrafact as cf
 from contrafact import explainers
-from contrafact.engine import Explainer
+from contrafact.engine import Explainer, Tags
 from contrafact.explainers.registry import explainer_classes
 
 
@@ -66,6 +66,16 @@ def test_a_dataset_brings_its_modality():
     flat = cf.explain(model, data.X_test[:5, 0], reference=data.X_train[:, 0])
     assert flat.modality == "row"
     np.testing.assert_allclose(flat.X_cf, result.X_cf)
+
+
+def test_rows_of_a_dataset_are_not_taken_for_series(iris):
+    class SeriesOnly(cf.NearestUnlike):
+        tags = Tags(modalities=("series",))
+
+    data, model = iris
+    with pytest.raises(ValueError, match="holds row data"):
+        cf.explain(model, data.X_test, reference=data, method=SeriesOnly())
+    assert cf.explain(model, data.X_test, reference=data.X_train, method=SeriesOnly()).modality == "series"
 
 
 def test_an_explainer_with_its_parameters_serves_as_the_method(iris):

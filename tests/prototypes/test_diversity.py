@@ -33,10 +33,12 @@ def log_det(L, subset):
     k=st.integers(1, 5),
     spread=st.sampled_from([0.0, 0.3, 3.0]),
     scale=st.sampled_from([1e-6, 1.0, 1e6]),
+    offset=st.sampled_from([0.0, 1e6]),
 )
-def test_every_choice_is_the_greedy_one(seed, m, d, k, spread, scale):
+def test_every_choice_is_the_greedy_one(seed, m, d, k, spread, scale, offset):
     rng = np.random.default_rng(seed)
-    candidates, quality, k = scale * rng.normal(size=(m, d)), np.exp(spread * rng.normal(size=m)), min(k, m)
+    candidates, quality = scale * (offset + rng.normal(size=(m, d))), np.exp(spread * rng.normal(size=m))
+    k = min(k, m)
     chosen = select_diverse(torch.from_numpy(candidates), k, torch.from_numpy(quality)).tolist()
     L = kernel(candidates, quality)
     for step, choice in enumerate(chosen):

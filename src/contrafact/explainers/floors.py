@@ -76,6 +76,8 @@ class LineSearch(GuidedExplainer):
     def _make_guide(self) -> Guide:
         if self.toward not in ("neighbour", "mean"):
             raise ValueError(f"toward must be 'neighbour' or 'mean', got {self.toward!r}.")
+        if not 1 <= self.steps <= 50:
+            raise ValueError(f"steps must lie between 1 and 50, got {self.steps}.")
         return NearestUnlikeCluster() if self.toward == "mean" else NearestUnlikeNeighbour(self.metric)
 
     def _explain(self, batch: Batch) -> Candidates:
@@ -147,6 +149,9 @@ class RandomTarget(GuidedExplainer):
     def _explain(self, batch: Batch) -> Candidates:
         priority = batch.uniform(len(self.guide_.candidates_))
         member = self.guide_.candidate_class_ == batch.target[:, None]
+        if batch.confidence is not None:
+            firm = member & (self.guide_.candidate_proba_.T[batch.target] >= batch.confidence)
+            member = torch.where(firm.any(1, keepdim=True), firm, member)
         order = priority.masked_fill(~member, torch.inf).argsort(1)[:, : batch.k]
         rows, slot = member.gather(1, order).nonzero(as_tuple=True)
         index = order[rows, slot]

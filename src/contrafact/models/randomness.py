@@ -2,7 +2,7 @@
 
 A counter-based generator (splitmix64, Steele, Lea, Flood 2014): number j of a row is a hash of its key and j,
 
-    bits_j = mix(key + (j + 1) * golden),     key = fold_in(fold_in(seed, stream))
+    bits_j = mix(key + (j + 1) * golden),     key = fold_in(seed, stream)
 
 so all rows and all numbers come from one vectorised expression, with no state to carry or to share.
 """

@@ -51,8 +51,8 @@ def fit_classifier(
     validation : float, (X_val, y_val) or None
         The share of every class held out; no class gives away its last training instance. None: 0.2, or 0
         below 100 instances, where every one is missed in training and a handful says little (FCN on
-        ArrowHead, 36 instances: test accuracy 0.85 against 0.75). Where nothing is held out, all epochs run
-        and the last weights are kept.
+        ArrowHead, 36 instances, mean of 3 seeds: test accuracy 0.86 against 0.81). Where nothing is held
+        out, all epochs run and the last weights are kept.
     max_epochs, batch_size, lr, weight_decay : of AdamW; the step falls from lr to 0 along half a cosine.
     patience : epochs without a lower validation loss before stopping.
     random_state : same seed, same weights; the global random state is neither read nor changed.
