@@ -146,3 +146,9 @@ def test_no_target_leaves_the_choice_to_the_method():
 def test_impossible_targets_are_named(target, classes, words):
     with pytest.raises(ValueError, match=words):
         read_targets(target, classes, 3)
+
+
+def test_half_precision_tensors_are_read_as_float32():
+    for dtype in (torch.bfloat16, torch.float16):
+        values = read_instances(torch.ones(2, 3, dtype=dtype), "X", None, ("row",)).values
+        assert values.dtype == np.float32 and (values == 1).all()

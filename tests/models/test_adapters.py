@@ -645,3 +645,13 @@ def test_a_function_may_round_its_probabilities_or_fail_on_a_row():
     proba = np.array([[0.33, 0.33, 0.33], [np.nan, np.nan, np.nan], [0.2, 0.1, 0.7]])
     classifier = as_classifier(lambda X: proba)
     np.testing.assert_array_equal(classifier.predict_proba(np.zeros((3, 2))), proba)
+
+
+def test_a_class_masked_out_is_an_answer_like_any_other():
+    class Masked(torch.nn.Module):
+        def forward(self, x):
+            return torch.stack([x[:, 0], x[:, 1], torch.full_like(x[:, 0], -torch.inf)], 1)
+
+    verdict = as_classifier(Masked()).evaluate(np.array([[1.0, 2.0], [3.0, 0.0]]))
+    assert verdict.label.tolist() == [1, 0] and (verdict.proba[:, 2] == 0).all()
+    assert verdict.score.isfinite().all()

@@ -47,7 +47,10 @@ def read_instances(X: Any, name: str, modality: Modality | None, modalities: tup
     and univariate series otherwise.
     """
     device = X.device if isinstance(X, torch.Tensor) else None
-    values = as_float(X.detach().cpu() if isinstance(X, torch.Tensor) else X, name)
+    if isinstance(X, torch.Tensor):
+        X = X.detach().cpu()
+        X = X.float() if X.dtype == torch.bfloat16 else X  # NumPy has no such numbers
+    values = as_float(X, name)
     # What torch takes: float32 or float64 in native byte order, and no reversed axes.
     values = np.ascontiguousarray(values, np.float32 if values.dtype.itemsize <= 4 else np.float64)
     if values.ndim not in (2, 3, 4):

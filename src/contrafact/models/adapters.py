@@ -63,7 +63,8 @@ class TorchClassifier(Classifier):
     def _evaluate(self, x: torch.Tensor) -> Verdict:
         with torch.no_grad():
             log_proba = self._forward(x).double().log_softmax(1)
-        return Verdict(log_proba.exp(), log_proba.argmax(1), log_proba)
+        # A class masked out by a logit of −inf is an answer like any other; searches need finite scores.
+        return Verdict(log_proba.exp(), log_proba.argmax(1), log_proba.clamp_min(-1e6))
 
     def logits(self, x: torch.Tensor) -> torch.Tensor:
         self.rows_evaluated += len(x)
