@@ -4,7 +4,7 @@ from .batch import Batch, Candidates
 from .budget import Budget
 from .constraints import Constraints
 from .explainer import Explainer, Tags
-from .optimise import Adam, Point, SteepestDescent, Stop, minimise
+from .optimise import Adam, Optimum, Point, SteepestDescent, Stop, minimise
 from .refine import refine
 from .result import Counterfactuals
 from .search import accepted_from, grow_mask, segment_ids, smallest_level
@@ -17,6 +17,7 @@ __all__ = [
     "Constraints",
     "Counterfactuals",
     "Explainer",
+    "Optimum",
     "Point",
     "SteepestDescent",
     "Stop",

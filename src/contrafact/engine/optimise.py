@@ -10,7 +10,7 @@ the best iterate of every row is kept, budgets, and NaN guards that name the row
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 import torch
@@ -123,7 +123,25 @@ class Optimum:
     p_target: torch.Tensor
     iterations: torch.Tensor
     converged: torch.Tensor
-    reached: torch.Tensor = field(default_factory=lambda: torch.empty(0))
+    reached: torch.Tensor
+
+    @classmethod
+    def start(cls, theta: torch.Tensor) -> Optimum:
+        """Nothing found yet: θ as given, an infinite loss."""
+        n = len(theta)
+        return cls(
+            theta=theta.clone(),
+            loss=theta.new_full((n,), torch.inf),
+            p_target=theta.new_zeros(n, dtype=torch.float64),
+            iterations=theta.new_zeros(n, dtype=torch.long),
+            converged=theta.new_zeros(n, dtype=torch.bool),
+            reached=theta.new_zeros(n, dtype=torch.bool),
+        )
+
+    def put(self, entries: torch.Tensor, part: Optimum) -> None:
+        """Take over where some entries ended."""
+        for name, values in vars(part).items():
+            getattr(self, name)[entries] = values
 
 
 def temperature(batch: Batch) -> torch.Tensor:
@@ -154,18 +172,9 @@ def minimise(
     difference, n_directions : width and number of finite differences in θ, for models without gradients.
     """
     model = ModelTerm(batch, rows, decode, temperature(batch)[rows], difference, n_directions)
-    n, device = len(rows), theta.device
-    inf = torch.full((n,), torch.inf, dtype=theta.dtype, device=device)
-    best = Optimum(
-        theta=theta.clone(),
-        loss=inf.clone(),
-        p_target=torch.zeros(n, dtype=torch.float64, device=device),
-        iterations=torch.zeros(n, dtype=torch.long, device=device),
-        converged=torch.zeros(n, dtype=torch.bool, device=device),
-        reached=torch.zeros(n, dtype=torch.bool, device=device),
-    )
-    active = torch.arange(n, device=device)
-    previous, streak = inf.clone(), torch.zeros(n, dtype=torch.long, device=device)
+    best = Optimum.start(theta)
+    active = torch.arange(len(rows), device=theta.device)
+    previous, streak = best.loss.clone(), best.iterations.clone()
     for _ in range(stop.max_iter):
         paying = batch.affords(rows[active], model.cost(theta))
         active, theta, previous, streak = active[paying], theta[paying], previous[paying], streak[paying]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -12,6 +12,7 @@ from ..engine import (
     Adam,
     Batch,
     Candidates,
+    Optimum,
     Point,
     Stop,
     Tags,
@@ -120,19 +121,19 @@ class CELS(GuidedExplainer):
 
     # --- learning the map -----------------------------------------------------------------------------------
 
-    def _saliency(self, batch: Batch, guides: Guides) -> Saliency:
+    def _saliency(self, batch: Batch, guides: Guides) -> Optimum:
         everyone = torch.arange(len(guides.rows), device=batch.x.device)
         if batch.classifier.differentiable:
             return self._learn(batch, guides, segment_ids(self.shape_, 1, shared=self.shared_mask))
         segment = self._segments().to(batch.x.device)
         smooth = self._is_smooth(batch, guides, segment)
-        found = Saliency.blank(len(everyone), self.shape_, batch.x)
+        found = Optimum.start(batch.x.new_zeros(len(everyone), *self.shape_))
         for part, explore in ((everyone[smooth], self._learn), (everyone[~smooth], self._grow)):
             if len(part):
                 found.put(part, explore(batch, guides.take(part), segment))
         return found
 
-    def _learn(self, batch: Batch, guides: Guides, segment: torch.Tensor) -> Saliency:
+    def _learn(self, batch: Batch, guides: Guides, segment: torch.Tensor) -> Optimum:
         """Descend on the map, one value of θ per segment."""
         n_segments = int(segment.max()) + 1
         draws = row_uniform(self._scale_free_seeds(batch, guides), n_segments)
@@ -152,9 +153,7 @@ class CELS(GuidedExplainer):
             Stop(self.tau, self.patience, self.tolerance, self.max_iter),
             clamp=(0.0, 1.0),
         )
-        return Saliency(
-            optimum.theta[:, segment], optimum.loss, optimum.p_target, optimum.iterations, optimum.converged
-        )
+        return replace(optimum, theta=optimum.theta[:, segment])
 
     def _loss(self, point: Point, segment: torch.Tensor) -> torch.Tensor:
         theta = point.theta[:, segment]
@@ -197,17 +196,17 @@ class CELS(GuidedExplainer):
         smooth[able] = (proportional & (twice != 0)).double().mean(1) >= 0.75
         return smooth
 
-    def _grow(self, batch: Batch, guides: Guides, segment: torch.Tensor) -> Saliency:
+    def _grow(self, batch: Batch, guides: Guides, segment: torch.Tensor) -> Optimum:
         """Copied segments are salient above 1/2, the earlier the more; the others by their gain below it."""
         copied_in, alone = grow_mask(batch, guides.rows, guides.x, segment)
         low, high = alone.amin(1, keepdim=True), alone.amax(1, keepdim=True)
         by_gain = 0.5 * (alone - low) / (high - low).clamp_min(1e-12)
         by_turn = 1 - 0.5 * copied_in / copied_in.shape[1]
         theta = torch.where(copied_in >= 0, by_turn, by_gain).to(batch.x)
-        turns = (copied_in >= 0).sum(1)
-        blank = Saliency.blank(len(guides.rows), self.shape_, batch.x)
-        blank.theta[:], blank.iterations[:], blank.converged[:] = theta[:, segment], turns, True
-        return blank
+        found = Optimum.start(theta[:, segment])
+        found.iterations[:], found.converged[:] = (copied_in >= 0).sum(1), True
+        found.loss[:], found.p_target[:] = torch.nan, torch.nan  # nothing was descended on
+        return found
 
     # --- from the map to the edit ---------------------------------------------------------------------------
 
@@ -243,28 +242,3 @@ class CELS(GuidedExplainer):
 
         level, x_cf = accepted_from(batch, guides.rows, raised, torch.zeros_like(guides.rows), top)
         return lifted(level, slice(None)), x_cf
-
-
-@dataclass(frozen=True)
-class Saliency:
-    """Maps θ (entries, channels, length) and how they were found."""
-
-    theta: torch.Tensor
-    loss: torch.Tensor
-    p_target: torch.Tensor
-    iterations: torch.Tensor
-    converged: torch.Tensor
-
-    @staticmethod
-    def blank(n: int, shape: tuple[int, ...], like: torch.Tensor) -> Saliency:
-        return Saliency(
-            theta=like.new_zeros(n, *shape),
-            loss=like.new_full((n,), torch.nan),
-            p_target=torch.full((n,), torch.nan, dtype=torch.float64, device=like.device),
-            iterations=torch.zeros(n, dtype=torch.long, device=like.device),
-            converged=torch.zeros(n, dtype=torch.bool, device=like.device),
-        )
-
-    def put(self, entries: torch.Tensor, part: Saliency) -> None:
-        for name in ("theta", "loss", "p_target", "iterations", "converged"):
-            getattr(self, name)[entries] = getattr(part, name)
