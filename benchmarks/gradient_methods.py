@@ -3,8 +3,8 @@
     make bench-gradient
 
 The peer lives in a virtual environment of its own (benchmarks/.venv) and is never a dependency; both sides
-run in one process on the same model and rows. Times are told as ratios within this run. Writes
-benchmarks/results/gradient_methods.md.
+run in one process on the same model and rows. Times are told as ratios within this run. Writes one page per
+part into benchmarks/results.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ import contrafact as cf
 from contrafact.models import Classifier
 from contrafact.models.classifier import Array
 
-RESULTS = Path(__file__).parent / "results" / "gradient_methods.md"
+RESULTS = Path(__file__).parent / "results"
 DATASETS = ("GunPoint", "ItalyPowerDemand", "ArrowHead", "BasicMotions")
 
 
@@ -135,7 +135,7 @@ def peer_row(name: str, model: Any, data: cf.Dataset, X: Array, cap: int) -> tup
 
 def beside_peer(cap: int, lines: list[str]) -> None:
     data = cf.load_dataset("GunPoint")
-    lines += ["## Beside tscf-eval 1.2.0 (its defaults), GunPoint, same model, same process", ""]
+    lines += ["# Beside tscf-eval 1.2.0 (its defaults), GunPoint, same model, same process", ""]
     lines += [
         "| model | method | rows, one batch | valid | s per row | peer rows | valid | s per row | ratio |"
     ]
@@ -175,7 +175,7 @@ def overhead_and_refinement(lines: list[str]) -> None:
     refined = cf.refine(result, model)
     refining = time.perf_counter() - start
     rows = (refined.calls - result.calls).mean()
-    lines += ["## Engine overhead and refinement, CELS, GunPoint, FCN, 100 rows in one batch", ""]
+    lines += ["# Engine overhead and refinement, CELS, GunPoint, FCN, 100 rows in one batch", ""]
     changed, kept = result.changed_fraction.mean(), refined.changed_fraction.mean()
     firm = cf.refine(result, model, confidence=0.8)
     lines += [
@@ -200,7 +200,7 @@ def one_minimal(result: cf.Counterfactuals, model: Any) -> bool:
 
 
 def grid(lines: list[str]) -> None:
-    lines += ["## Validity and changed fraction, up to 100 test rows", ""]
+    lines += ["# Validity and changed fraction, up to 100 test rows", ""]
     lines += [
         "| data | model | method | valid | changed | model rows | fallback |",
         "|---|---|---|---|---|---|---|",
@@ -226,28 +226,26 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--cap", type=int, default=120, help="seconds per row of the peer")
-    parser.add_argument("--parts", nargs="+", default=["peer", "overhead", "grid"])
+    parser.add_argument("--parts", nargs="+", default=["overhead", "peer", "grid"])
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     versions = ", ".join(
         f"{p} {importlib.metadata.version(p)}" for p in ("torch", "aeon", "scikit-learn", "numpy")
     )
-    lines = [
-        "# CELS and Glacier, measured",
-        "",
-        f"`make bench-gradient`, {date.today()}, contrafact {cf.__version__}, {versions}, "
-        f"Python {platform.python_version()}, {torch.get_num_threads()} threads.",
-        "",
-    ]
-    if "overhead" in args.parts:
-        overhead_and_refinement(lines)
-    if "peer" in args.parts:
-        beside_peer(args.cap, lines)
-    if "grid" in args.parts:
-        grid(lines)
-    RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text("\n".join(lines))
-    print(f"Written to {RESULTS}")
+    run = {
+        "overhead": overhead_and_refinement,
+        "peer": lambda lines: beside_peer(args.cap, lines),
+        "grid": grid,
+    }
+    RESULTS.mkdir(exist_ok=True)
+    for part in args.parts:
+        lines = [
+            f"`make bench-gradient`, {date.today()}, contrafact {cf.__version__}, {versions}, "
+            f"Python {platform.python_version()}, {torch.get_num_threads()} threads.",
+            "",
+        ]
+        run[part](lines)
+        (RESULTS / f"gradient_{part}.md").write_text("\n".join(lines))
 
 
 if __name__ == "__main__":

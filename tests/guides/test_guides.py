@@ -325,7 +325,7 @@ def test_the_search_costs_little_more_than_one_matrix_product():
     rng = np.random.default_rng(0)
     reference, x = (rng.standard_normal((n, 1, 500), dtype=np.float32) for n in (10_000, 1_000))
     for series in (reference, x):
-        series[..., 1:] += 100  # far from the origin, as raw measurements are
+        series[..., 1:] += 50  # far from the origin, as raw measurements are
     guide = NearestUnlikeNeighbour().fit(by_first, reference)
     target = np.arange(1_000) % 2
     a, b = torch.from_numpy(x).flatten(1), torch.from_numpy(reference).flatten(1)

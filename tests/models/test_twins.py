@@ -225,7 +225,7 @@ class Logged(StandardScaler):
         SVC(),  # three classes: one-vs-one votes
         SVC(kernel=lambda a, b: a @ b.T),
     ],
-    ids=repr,
+    ids=lambda estimator: type(estimator).__name__,
 )
 def test_none_where_there_is_no_exact_twin(estimator):
     X, y = load("iris")
