@@ -218,6 +218,8 @@ def test_confident_candidates_are_preferred():
     assert (plain != firm).any()
     assert p.max() < 0.9999  # where no candidate is that sure, any will do
     assert torch.equal(guide.guide(x, 1, 2, confidence=0.9999)[1], plain)
+    more = int((p >= 0.9).sum()) + 1  # where fewer than k are that sure, k come back all the same
+    assert (guide.guide(x, 1, more, confidence=0.9)[1] >= 0).all()
 
 
 def test_confident_clusters_are_preferred():

@@ -45,7 +45,7 @@ class Guide(ABC):
         X : (n, *shape) instances.
         target : one label, or one for each instance.
         k : how many guides; nearest first.
-        confidence : prefer candidates whose target probability is at least this, where the class has any.
+        confidence : only candidates whose target probability is at least this, where the class has k such.
 
         Returns
         -------
@@ -65,18 +65,18 @@ class Guide(ABC):
         index = torch.full((len(x), k), -1, dtype=torch.long, device=x.device)
         for c, label in enumerate(classes):
             rows = torch.from_numpy(np.flatnonzero(labels == label)).to(x.device)
-            pool = self._pool(c, confidence)
+            pool = self._pool(c, k, confidence)
             found = min(k, len(pool))
             if len(rows) and found:
                 arrays[rows, :found], index[rows, :found] = self._nearest(x[rows], pool, found)
         return arrays, index
 
-    def _pool(self, c: int, confidence: float | None) -> torch.Tensor:
-        """Positions of class c's candidates."""
+    def _pool(self, c: int, k: int, confidence: float | None) -> torch.Tensor:
+        """Positions of class c's candidates; only the confident ones where they are enough."""
         pool = (self.candidate_class_ == c).nonzero().flatten()
         if confidence is not None:
             firm = pool[self.candidate_proba_[pool, c] >= confidence]
-            pool = firm if len(firm) else pool
+            pool = firm if len(firm) >= k else pool
         return pool
 
     def _prepare(self) -> None:  # noqa: B027 - most guides need nothing here
