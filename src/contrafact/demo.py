@@ -27,7 +27,9 @@ def run(folder: Path, n_instances: int = 40, seed: int = 0, console: Console | N
     )
     with seeded(seed):
         network = FCN(1, 2, widths=(32, 64, 32))
-    model = cf.fit_classifier(network, data.X_train, y_train, max_epochs=100, random_state=seed, progress=True)
+    model = cf.fit_classifier(
+        network, data.X_train, y_train, max_epochs=100, random_state=seed, progress=True
+    )
     console.print(f"Test accuracy {np.mean(model.predict(data.X_test) == y_test):.2f}\n")
 
     chosen = np.random.default_rng(seed).permutation(len(data.X_test))[:n_instances]

@@ -95,6 +95,8 @@ def test_shared_mask_and_metric_matter():
     assert (shared.info["mask"] == shared.info["mask"][:, :1]).all()
     assert not (plain.info["mask"] == plain.info["mask"][:, :1]).all()
     assert not np.array_equal(plain.info["guide_index"], warped.info["guide_index"])
+    walked = explain(model, rows, MOTIONS, max_iter=40, shared_mask=True, threshold=0.99)
+    assert walked.valid.all() and (walked.info["mask"] == walked.info["mask"][:, :1]).all()
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1e3])

@@ -125,19 +125,30 @@ class CELS(GuidedExplainer):
         everyone = torch.arange(len(guides.rows), device=batch.x.device)
         if batch.classifier.differentiable:
             return self._learn(batch, guides, segment_ids(self.shape_, 1, shared=self.shared_mask))
-        segment = self._segments().to(batch.x.device)
+        segment = self._segments(self.n_segments).to(batch.x.device)
         smooth = self._is_smooth(batch, guides, segment)
         found = Optimum.start(batch.x.new_zeros(len(everyone), *self.shape_))
-        for part, explore in ((everyone[smooth], self._learn), (everyone[~smooth], self._grow)):
+        for part, explore in ((everyone[smooth], self._feel), (everyone[~smooth], self._grow)):
             if len(part):
                 found.put(part, explore(batch, guides.take(part), segment))
         return found
 
-    def _learn(self, batch: Batch, guides: Guides, segment: torch.Tensor) -> Optimum:
-        """Descend on the map, one value of θ per segment."""
+    def _learn(
+        self,
+        batch: Batch,
+        guides: Guides,
+        segment: torch.Tensor,
+        patience: int | None = None,
+        start: torch.Tensor | None = None,
+    ) -> Optimum:
+        """Descend on the map, one value of θ per segment; `start` is a map (entries, *shape) to begin at."""
         n_segments = int(segment.max()) + 1
-        draws = row_uniform(self._scale_free_seeds(batch, guides), n_segments)
-        theta = torch.from_numpy(draws).to(batch.x) * (0.01 if self.init == "small" else 1.0)
+        if start is None:
+            draws = row_uniform(self._scale_free_seeds(batch, guides), n_segments)
+            theta = torch.from_numpy(draws).to(batch.x) * (0.01 if self.init == "small" else 1.0)
+        else:
+            sums = start.new_zeros(len(start), n_segments).index_add_(1, segment.flatten(), start.flatten(1))
+            theta = sums / torch.bincount(segment.flatten(), minlength=n_segments)
 
         def blend(theta: torch.Tensor, entries: torch.Tensor) -> torch.Tensor:
             rows = guides.rows[entries]
@@ -150,7 +161,7 @@ class CELS(GuidedExplainer):
             blend,
             lambda point: self._loss(point, segment),
             Adam(self.lr),
-            Stop(self.tau, self.patience, self.tolerance, self.max_iter),
+            Stop(self.tau, patience or self.patience, self.tolerance, self.max_iter),
             clamp=(0.0, 1.0),
         )
         return replace(optimum, theta=optimum.theta[:, segment])
@@ -169,10 +180,16 @@ class CELS(GuidedExplainer):
 
     # --- models without gradients ---------------------------------------------------------------------------
 
-    def _segments(self) -> torch.Tensor:
+    def _segments(self, count: int) -> torch.Tensor:
         channels, length = self.shape_
-        per_channel = self.n_segments if self.shared_mask else max(2, self.n_segments // channels)
+        per_channel = count if self.shared_mask else max(2, count // channels)
         return segment_ids(self.shape_, max(1, -(-length // per_channel)), shared=self.shared_mask)
+
+    def _feel(self, batch: Batch, guides: Guides, segment: torch.Tensor) -> Optimum:
+        """From coarse to fine: half as many segments until the class turns, then all, from there."""
+        coarse = self._segments(-(-self.n_segments // 2)).to(segment.device)
+        start = self._learn(batch, guides, coarse, patience=1).theta
+        return self._learn(batch, guides, segment, start=start)
 
     def _is_smooth(
         self, batch: Batch, guides: Guides, segment: torch.Tensor, h: float = 0.02
@@ -212,6 +229,7 @@ class CELS(GuidedExplainer):
 
     def _cut(self, batch: Batch, guides: Guides, theta: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Copy where the scaled map exceeds the threshold, or a little more where that does not flip."""
+        theta = theta[:, :1] if self.shared_mask else theta
         flat = theta.flatten(1)
         low, high = flat.amin(1, keepdim=True), flat.amax(1, keepdim=True)
         scaled = (flat - low) / (high - low).clamp_min(1e-12)
