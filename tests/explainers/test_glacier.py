@@ -3,23 +3,11 @@
 import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
-from sklearn.neural_network import MLPClassifier
 
 import contrafact as cf
 
 ITALY = cf.load_dataset("ItalyPowerDemand")
 X = ITALY.X_test[np.random.default_rng(0).permutation(len(ITALY.X_test))[:30]]
-
-
-@pytest.fixture(scope="module")
-def linear():
-    return LogisticRegression(max_iter=1000).fit(ITALY.X_train[:, 0], ITALY.y_train)
-
-
-@pytest.fixture(scope="module")
-def network():
-    return MLPClassifier((16,), max_iter=400, random_state=0).fit(ITALY.X_train[:, 0], ITALY.y_train)
 
 
 def explain(model, **params):

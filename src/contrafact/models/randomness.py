@@ -74,17 +74,6 @@ def row_normal(seeds: ArrayLike, size: int, stream: int = 0) -> Array:
     return normal
 
 
-def row_permutation(seeds: ArrayLike, size: int, stream: int = 0) -> NDArray[np.int64]:
-    """A random permutation of 0…size-1 per row, shape (n, size).
-
-    Examples
-    --------
-    >>> sorted(row_permutation([7], 4)[0].tolist())
-    [0, 1, 2, 3]
-    """
-    return np.argsort(row_uniform(seeds, size, stream), axis=1, kind="stable")
-
-
 def row_seeds(X: ArrayLike, seed: int, extra: ArrayLike | None = None) -> Seeds:
     """One seed per row from the row's own numbers, the global `seed` and an optional integer per row.
 
