@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import copy
-import math
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
@@ -17,10 +14,8 @@ from ..data.cleaning import Array, as_float, describe_nonfinite
 from ..data.dataset import as_labels
 from .adapters import TorchClassifier
 from .classifier import as_classifier
+from .loop import train
 from .networks import Network, build_network, seeded
-
-Data = tuple[Tensor, Tensor]
-History = dict[str, list[float]]
 
 _BY_DIMENSIONS = {2: "mlp", 3: "fcn", 4: "smallcnn"}
 
@@ -89,8 +84,6 @@ def fit_classifier(
         held_out = _hold_out(target, share, random_state)
         X_val, target_val, X, target = X[held_out], target[held_out], X[~held_out], target[~held_out]
 
-    if max_epochs < 1 or batch_size < 1:
-        raise ValueError(f"max_epochs and batch_size must be at least 1, got {max_epochs} and {batch_size}.")
     if module is None:
         module = _BY_DIMENSIONS[X.ndim]
     if isinstance(module, str):
@@ -99,14 +92,26 @@ def fit_classifier(
     like = next(module.parameters(), None)  # the data take its dtype and device
     if like is None:
         raise ValueError(f"module {type(module).__name__} has no parameters to train.")
-    train = torch.as_tensor(X).to(like), torch.as_tensor(target).to(like.device)
-    watched = torch.as_tensor(X_val).to(like), torch.as_tensor(target_val).to(like.device)
+    x, t = torch.as_tensor(X).to(like), torch.as_tensor(target).to(like.device)
+    x_val, t_val = torch.as_tensor(X_val).to(like), torch.as_tensor(target_val).to(like.device)
     with seeded(random_state):
-        _check_width(module, train[0][:2], len(classes))
+        _check_width(module, x[:2], len(classes))
         if isinstance(module, Network):
-            module.standardise.fit(module.arrange(train[0]))
+            module.standardise.fit(module.arrange(x))
         optimiser = torch.optim.AdamW(module.parameters(), lr=lr, weight_decay=weight_decay)
-        history = _train(module, optimiser, train, watched, max_epochs, batch_size, patience, progress)
+        cosine = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, max(max_epochs, 1))
+        history = train(
+            module,
+            len(x),
+            lambda rows, epoch: cross_entropy(module(x[rows]), t[rows]),
+            optimiser,
+            lambda loss: cosine.step(),
+            watch=(lambda: _measure(module, x_val, t_val)) if len(x_val) else None,
+            max_epochs=max_epochs,
+            batch_size=batch_size,
+            patience=patience,
+            progress=progress,
+        )
 
     classifier = as_classifier(module, classes=classes)
     assert isinstance(classifier, TorchClassifier)
@@ -150,59 +155,10 @@ def _check_width(module: nn.Module, x: Tensor, n_classes: int) -> None:
         )
 
 
-def _train(
-    module: nn.Module,
-    optimiser: torch.optim.Optimizer,
-    train: Data,
-    watched: Data,
-    max_epochs: int,
-    batch_size: int,
-    patience: int,
-    progress: bool,
-) -> History:
-    """Descend, and leave the module with its best weights in eval mode."""
-    x, y = train
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, max_epochs)
-    history: History = {"train_loss": [], "val_loss": [], "val_accuracy": []}
-    best_epoch, best_weights = 0, None
-    columns = TextColumn("epoch"), MofNCompleteColumn(), BarColumn(), TextColumn("{task.description}")
-    with Progress(*columns, disable=not progress) as bar:
-        task = bar.add_task("", total=max_epochs)
-        for epoch in range(max_epochs):
-            module.train()
-            total = 0.0
-            # Batches of equal size: in a last batch of one instance a batch norm would find no spread.
-            for rows in torch.randperm(len(x)).tensor_split(math.ceil(len(x) / batch_size)):
-                optimiser.zero_grad()
-                loss = cross_entropy(module(x[rows]), y[rows])
-                loss.backward()
-                optimiser.step()
-                total += loss.item() * len(rows)
-            schedule.step()
-            history["train_loss"].append(total / len(x))
-            if not math.isfinite(total):
-                raise ValueError(f"training diverged in epoch {epoch + 1}; try a smaller lr.")
-            if len(watched[0]):
-                _watch(module, *watched, history)
-                if history["val_loss"][-1] == min(history["val_loss"]):
-                    best_epoch, best_weights = epoch, copy.deepcopy(module.state_dict())
-            bar.update(
-                task,
-                advance=1,
-                description="  ".join(f"{name} {curve[-1]:.4f}" for name, curve in history.items() if curve),
-            )
-            if best_weights is not None and epoch - best_epoch >= patience:
-                break
-    if best_weights is not None:
-        module.load_state_dict(best_weights)
-    module.eval()
-    return history
-
-
-def _watch(module: nn.Module, x: Tensor, y: Tensor, history: History) -> None:
-    """Note loss and accuracy on the validation set, in batches, for it may be large."""
-    module.eval()
-    with torch.no_grad():
-        logits = torch.cat([module(rows) for rows in x.split(256)])
-    history["val_loss"].append(cross_entropy(logits, y).item())
-    history["val_accuracy"].append((logits.argmax(1) == y).float().mean().item())
+def _measure(module: nn.Module, x: Tensor, y: Tensor) -> dict[str, float]:
+    """Loss and accuracy on the validation set, in batches, for it may be large."""
+    logits = torch.cat([module(rows) for rows in x.split(256)])
+    return {
+        "val_loss": cross_entropy(logits, y).item(),
+        "val_accuracy": (logits.argmax(1) == y).float().mean().item(),
+    }
