@@ -9,12 +9,14 @@ __version__ = "0.1.0"
 # Public names and the room each lives in; imported on first use, so that `import contrafact` stays quick.
 _ROOMS = {
     "data": ("Dataset", "list_datasets", "load_dataset"),
-    "models": ("Classifier", "as_classifier", "fit_classifier"),
+    "models": ("Classifier", "as_classifier", "fit_autoencoder", "fit_classifier", "reconstruction_report"),
     "engine": ("Budget", "Constraints", "Counterfactuals", "Explainer", "refine"),
     "engine.checks": ("check_explainer",),
     "explainers": (
         "CELS",
+        "TSNUC",
         "Glacier",
+        "LatentCF",
         "LineSearch",
         "NearestUnlike",
         "RandomMask",

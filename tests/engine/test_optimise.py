@@ -70,7 +70,7 @@ def test_a_batch_is_as_many_separate_runs():
     together = run(make_batch(LINEAR, X))
     for i in range(len(X)):
         alone = run(make_batch(LINEAR, X[i : i + 1]))
-        torch.testing.assert_close(together.theta[i], alone.theta[0])
+        torch.testing.assert_close(together.code[i], alone.code[0])
         assert together.iterations[i] == alone.iterations[0]
 
 
@@ -81,17 +81,42 @@ def test_finished_rows_leave_the_batch():
     assert torch.equal(batch.meter.spent, optimum.iterations)
 
 
+def linear_code(theta, entries, t):
+    """A code between θ and the candidate: each row's own 24 × 24 matrix θ, applied to a fixed vector."""
+    return (theta.unflatten(1, (24, 24)) @ torch.linspace(-1, 1, 24, dtype=theta.dtype))[:, None]
+
+
 @pytest.mark.parametrize("rows", [1, 5])
-def test_finite_differences_agree_with_the_exact_gradient(rows):
+@pytest.mark.parametrize("code", [None, linear_code], ids=["direct", "through a code"])
+def test_finite_differences_agree_with_the_exact_gradient(rows, code):
     X = DATA.X_test[:rows]
     exact, felt = make_batch(LINEAR, X), make_batch(cf.as_classifier(as_function, classes=LINEAR.classes_), X)
-    theta = 0.1 * torch.randn(exact.x.shape, generator=torch.Generator().manual_seed(0), dtype=exact.x.dtype)
+    shape = exact.x.shape if code is None else (rows, 24 * 24)
+    theta = 0.1 * torch.randn(shape, generator=torch.Generator().manual_seed(0), dtype=exact.x.dtype)
     gradients = []
     for batch in (exact, felt):
         heat = temperature(exact)  # scores of a function are log-probabilities: same gaps for two classes
-        term = ModelTerm(batch, batch.rows, additive(batch), heat, difference=1e-4, n_directions=24)
-        gradients.append(term.evaluate(theta, batch.rows, toward_target)[1])
+        term = ModelTerm(batch, batch.rows, additive(batch), heat, 1e-4, 24, code)
+        gradients.append(term.evaluate(theta, batch.rows, 0, toward_target)[2])
     torch.testing.assert_close(gradients[1], gradients[0], rtol=1e-4, atol=1e-7)
+
+
+def test_an_objective_blind_to_the_score_costs_one_row_a_step():
+    """Without slopes a model without gradients is asked once per step, and still says when to stop."""
+    batch = make_batch(cf.as_classifier(as_function, classes=LINEAR.classes_), DATA.X_test[:6])
+    guide = torch.from_numpy(DATA.X_train.mean(0))
+    optimum = minimise(
+        batch,
+        batch.rows,
+        torch.zeros_like(batch.x),
+        additive(batch),
+        lambda point: (point.x_cf - guide + 4 * batch.x[point.entries]).square().flatten(1).sum(1),
+        Adam(0.3),
+        Stop(0.0, 1, 0.0, 60),
+        slopes="none",
+    )
+    assert torch.equal(batch.meter.spent, optimum.iterations)
+    assert optimum.reached.any() and optimum.iterations[optimum.reached].max() < 60
 
 
 def test_a_saturated_model_still_has_a_slope():
@@ -117,10 +142,10 @@ def test_the_best_iterate_is_kept():
     """A step far too long jumps about; what is returned is the best point visited, not the last."""
     batch = make_batch(LINEAR, DATA.X_test[:10])
     optimum = run(batch, stop=Stop(2.0, 1, 0.0, 30), step=Adam(3.0))
-    x_cf = batch.x + optimum.theta
+    x_cf = batch.x + optimum.code
     score = batch.classifier.logits(x_cf)
     heat = temperature(batch)
-    loss = toward_target(Point(optimum.theta, x_cf, score, heat, batch.target, batch.rows))
+    loss = toward_target(Point(optimum.code, optimum.code, x_cf, score, heat, batch.target, batch.rows, 0))
     torch.testing.assert_close(loss, optimum.loss)
     assert optimum.reached.all()
 

@@ -26,7 +26,7 @@ def loss_of(explainer, theta, p=0.3):
     score = torch.tensor([[np.log(1 - p), np.log(p)]]).expand(len(theta), 2)
     segment = segment_ids(tuple(theta.shape[1:]), 1)
     one = torch.ones(len(theta), dtype=torch.long)
-    point = Point(theta.flatten(1), theta, score, one.double(), one, one)
+    point = Point(theta.flatten(1), theta.flatten(1), theta, score, one.double(), one, one, 0)
     return explainer._loss(point, segment)
 
 

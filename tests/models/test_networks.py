@@ -4,9 +4,19 @@ import numpy as np
 import pytest
 import torch
 
-from contrafact.models.networks import FCN, MLP, BiLSTM, SmallCNN, Standardise, build_network, seeded
+from contrafact.models.networks import (
+    FCN,
+    MLP,
+    BiLSTM,
+    ResidualBlock,
+    ResNet8,
+    SmallCNN,
+    Standardise,
+    build_network,
+    seeded,
+)
 
-SHAPES = {"fcn": (2, 30), "bilstm": (2, 30), "smallcnn": (3, 9, 7), "mlp": (5,)}
+SHAPES = {"fcn": (2, 30), "bilstm": (2, 30), "smallcnn": (3, 9, 7), "mlp": (5,), "resnet8": (3, 9, 7)}
 
 
 def inputs(shape, n=6, seed=0):
@@ -85,6 +95,26 @@ def test_bilstm_reads_both_ends():
 @pytest.mark.parametrize("size", [(4, 4), (4, 9), (28, 28), (33, 5)])
 def test_small_cnn_takes_images_of_any_size(size):
     assert SmallCNN(3, 7)(torch.zeros(2, 3, *size)).shape == (2, 7)
+
+
+@pytest.mark.parametrize("size", [(4, 4), (8, 8), (28, 28), (32, 32), (33, 5)])
+def test_resnet8_takes_images_of_any_size(size):
+    assert ResNet8(3, 7)(torch.zeros(2, 3, *size)).shape == (2, 7)
+
+
+def test_resnet8_has_eight_layers_and_quarters_the_image():
+    network = ResNet8(3, 7)
+    layers = [m for m in network.modules() if isinstance(m, torch.nn.Conv2d | torch.nn.Linear)]
+    assert len([m for m in layers if getattr(m, "kernel_size", None) != (1, 1)]) == 8  # shortcuts apart
+    assert network.blocks(inputs((3, 32, 32))).shape == (6, 64, 8, 8)
+
+
+def test_a_residual_block_adds_to_its_input():
+    """With its body silenced, only the way around it is left."""
+    block = ResidualBlock(4, 4, stride=1).eval()
+    torch.nn.init.zeros_(block.body[-1].weight)
+    x = inputs((4, 6, 6))
+    assert torch.equal(block(x), x.relu())
 
 
 def test_mlp_flattens():

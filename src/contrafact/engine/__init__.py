@@ -7,7 +7,7 @@ from .explainer import Explainer, Tags
 from .optimise import Adam, Optimum, Point, SteepestDescent, Stop, minimise
 from .refine import refine
 from .result import Counterfactuals
-from .search import accepted_from, grow_mask, segment_ids, smallest_level
+from .search import accepted_from, first_on_line, grow_mask, segment_ids, smallest_level
 
 __all__ = [
     "Adam",
@@ -23,6 +23,7 @@ __all__ = [
     "Stop",
     "Tags",
     "accepted_from",
+    "first_on_line",
     "grow_mask",
     "minimise",
     "refine",

@@ -1,30 +1,36 @@
 """The gradient loop: a parametrisation × an objective × a step, for all rows at once.
 
-    θ ← step(θ, ∇_θ L),    L = objective(θ, x'(θ), score of x'(θ))
+    θ ← step(θ, ∇_θ L),    L = objective(θ, x', score of x'),    x' = decode(code(θ))
 
 A method says how θ becomes a candidate, what to minimise and how to step. The loop does the rest: exact
 gradients where the model has them and batched finite differences where not, rows that are done leave at once,
 the best iterate of every row is kept, budgets, and NaN guards that name the row.
+
+Where θ is large (the weights of a network) and a small code lies between it and the candidate, `code` says
+so: finite differences are then taken in the code, and the best code is what is kept.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 import torch
 
 from ..models.zeroth_order import zeroth_order_gradient
-from .batch import Batch, lead, target_value
+from .batch import CLEAR_MARGIN, Batch, lead, target_value
 
-#: θ of some entries, and which entries they are → candidates
+#: the code of some entries, and which entries they are → candidates
 Decode = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+#: θ of some entries, which entries they are, and the step → code; called once a step for every entry
+Code = Callable[[torch.Tensor, torch.Tensor, int], torch.Tensor]
+Slopes = Literal["best", "felt", "none"]
 
 
 @dataclass(frozen=True)
 class Point:
-    """Where some entries are: θ, the candidates x'(θ), and the model's scores of them.
+    """Where some entries are at step t: θ, its code, the candidates x', and the model's scores of them.
 
     `p_target` is the probability to climb on: the larger of softmax(score) and softmax(score / T), where T
     puts the instance itself at odds of e⁻³ for its target. Far from the target a saturated model so keeps a
@@ -32,11 +38,13 @@ class Point:
     """
 
     theta: torch.Tensor
+    code: torch.Tensor
     x_cf: torch.Tensor
     score: torch.Tensor
     temperature: torch.Tensor
     target: torch.Tensor
     entries: torch.Tensor
+    t: int
 
     @property
     def p_target(self) -> torch.Tensor:
@@ -113,12 +121,12 @@ class Stop:
 
 @dataclass
 class Optimum:
-    """Where each entry ended: its best iterate, that one's loss and P(target), and how it got there.
+    """Where each entry ended: the code of its best iterate, its loss and P(target), and how it got there.
 
     Best is the lowest loss among iterates the model puts in the target class, or else among all.
     """
 
-    theta: torch.Tensor
+    code: torch.Tensor
     loss: torch.Tensor
     p_target: torch.Tensor
     iterations: torch.Tensor
@@ -126,16 +134,16 @@ class Optimum:
     reached: torch.Tensor
 
     @classmethod
-    def start(cls, theta: torch.Tensor) -> Optimum:
-        """Nothing found yet: θ as given, an infinite loss."""
-        n = len(theta)
+    def start(cls, code: torch.Tensor) -> Optimum:
+        """Nothing found yet: the code as given, an infinite loss."""
+        n = len(code)
         return cls(
-            theta=theta.clone(),
-            loss=theta.new_full((n,), torch.inf),
-            p_target=theta.new_zeros(n, dtype=torch.float64),
-            iterations=theta.new_zeros(n, dtype=torch.long),
-            converged=theta.new_zeros(n, dtype=torch.bool),
-            reached=theta.new_zeros(n, dtype=torch.bool),
+            code=code.clone(),
+            loss=code.new_full((n,), torch.inf),
+            p_target=code.new_zeros(n, dtype=torch.float64),
+            iterations=code.new_zeros(n, dtype=torch.long),
+            converged=code.new_zeros(n, dtype=torch.bool),
+            reached=code.new_zeros(n, dtype=torch.bool),
         )
 
     def put(self, entries: torch.Tensor, part: Optimum) -> None:
@@ -159,6 +167,9 @@ def minimise(
     step: Step,
     stop: Stop,
     clamp: tuple[float, float] | None = None,
+    code: Code | None = None,
+    start: torch.Tensor | None = None,
+    slopes: Slopes = "best",
     difference: float = 0.05,
     n_directions: int = 32,
 ) -> Optimum:
@@ -167,22 +178,26 @@ def minimise(
     Parameters
     ----------
     theta : (entries, …) where to start.
-    decode : θ → candidates; constraints are applied here and gradients pass through them.
+    decode : code → candidates; constraints are applied here and gradients pass through them.
     clamp : θ is clipped to this interval after every step.
-    difference, n_directions : width and number of finite differences in θ, for models without gradients.
+    code : θ → code, with the codes of `theta` in `start`; default: θ is the code.
+    slopes : of the model: "best" (exact where it has gradients, else felt out), "felt" (by finite
+        differences), "none" (the objective does not look at the score; the model only says who is there).
+    difference, n_directions : width and number of finite differences in the code, for models without
+        gradients.
     """
-    model = ModelTerm(batch, rows, decode, temperature(batch)[rows], difference, n_directions)
-    best = Optimum.start(theta)
+    model = ModelTerm(batch, rows, decode, temperature(batch)[rows], difference, n_directions, code, slopes)
+    best = Optimum.start(theta if start is None else start)
     active = torch.arange(len(rows), device=theta.device)
     previous, streak = best.loss.clone(), best.iterations.clone()
-    for _ in range(stop.max_iter):
-        paying = batch.affords(rows[active], model.cost(theta))
+    for t in range(stop.max_iter):
+        paying = batch.affords(rows[active], model.cost(best.code))
         active, theta, previous, streak = active[paying], theta[paying], previous[paying], streak[paying]
         if not bool(paying.all()):
             step.keep(paying)
         if len(active) == 0:
             break
-        loss, gradient, p, reached = model.evaluate(theta, active, objective)
+        codes, loss, gradient, p, reached = model.evaluate(theta, active, t, objective)
         sound = loss.isfinite() & gradient.flatten(1).isfinite().all(1)
         batch.fail(rows[active[~sound]], "the gradient search met NaN or inf")
 
@@ -191,11 +206,11 @@ def minimise(
             | ((reached == best.reached[active]) & (loss < best.loss[active]))
         )
         won = active[better]
-        best.theta[won], best.loss[won], best.p_target[won] = theta[better], loss[better], p[better]
+        best.code[won], best.loss[won], best.p_target[won] = codes[better], loss[better], p[better]
         best.reached[won] = reached[better]
         best.iterations[active] += 1
 
-        above = p >= stop.tau
+        above = reached & (p >= stop.tau)
         counts = above if stop.consecutive else above | (streak > 0)
         streak = torch.where(counts, streak + 1, 0)
         done = (streak >= stop.patience) | (above & ((loss - previous).abs() < stop.tolerance))
@@ -223,35 +238,39 @@ class ModelTerm:
         temperature: torch.Tensor,
         difference: float,
         n_directions: int,
+        code: Code | None = None,
+        slopes: Slopes = "best",
     ) -> None:
-        self.batch, self.rows, self.decode, self.temperature = batch, rows, decode, temperature
-        self.difference, self.n_directions = difference, n_directions
-        self.exact = batch.classifier.differentiable
+        self.batch, self.rows, self.decode, self.code = batch, rows, decode, code
+        self.temperature, self.difference, self.n_directions = temperature, difference, n_directions
+        self.exact = slopes == "best" and batch.classifier.differentiable
+        self.felt = slopes != "none" and not self.exact
 
-    def cost(self, theta: torch.Tensor) -> int:
+    def cost(self, code: torch.Tensor) -> int:
         """Model rows one evaluation of an entry takes."""
-        if self.exact or len(theta) == 0:
+        if not self.felt or len(code) == 0:
             return 1
-        return 1 + 2 * min(self.n_directions, theta[0].numel())
+        return 1 + 2 * min(self.n_directions, code[0].numel())
 
     def evaluate(
-        self, theta: torch.Tensor, entries: torch.Tensor, objective: Objective
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Per entry: loss, gradient, the model's own P(target), and whether it decides for the target."""
+        self, theta: torch.Tensor, entries: torch.Tensor, t: int, objective: Objective
+    ) -> tuple[torch.Tensor, ...]:
+        """Per entry: code, loss, gradient, the model's own P(target), and whether it clearly decides so."""
         size = self.batch.classifier.internal_batch(self.batch.x)
         parts = [
-            self._part(t, e, objective) for t, e in zip(theta.split(size), entries.split(size), strict=True)
+            self._part(some, e, t, objective)
+            for some, e in zip(theta.split(size), entries.split(size), strict=True)
         ]
-        loss, gradient, p, reached = (torch.cat(column) for column in zip(*parts, strict=True))
-        return loss, gradient, p, reached
+        return tuple(torch.cat(column) for column in zip(*parts, strict=True))
 
     def _part(
-        self, theta: torch.Tensor, entries: torch.Tensor, objective: Objective
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+        self, theta: torch.Tensor, entries: torch.Tensor, t: int, objective: Objective
+    ) -> tuple[torch.Tensor, ...]:
         rows = self.rows[entries]
         target = self.batch.target[rows]
         theta = theta.detach().requires_grad_()
-        x_cf = self.decode(theta, entries)
+        code = theta if self.code is None else self.code(theta, entries, t)
+        x_cf = self.decode(code, entries)
         if self.exact:
             self.batch.meter.charge(rows)
             score = self.batch.classifier.logits(x_cf)
@@ -259,35 +278,38 @@ class ModelTerm:
         else:
             verdict = self.batch.ask(x_cf.detach(), rows)
             proba, label, score = verdict.proba, verdict.label, verdict.score.to(theta.dtype)
-            score.requires_grad_()
-        loss = objective(Point(theta, x_cf, score, self.temperature[entries], target, entries))
-        if self.exact:
+            score.requires_grad_(self.felt)
+        loss = objective(Point(theta, code, x_cf, score, self.temperature[entries], target, entries, t))
+        if not self.felt:
             (gradient,) = torch.autograd.grad(loss.sum(), theta)
         else:
-            gradient, toward = torch.autograd.grad(loss.sum(), (theta, score))
-            gradient = gradient + self._chain(theta.detach(), entries, rows, toward)
-        reached = label == target
-        return loss.detach(), gradient, target_value(proba, target), reached
+            gradient, toward = torch.autograd.grad(
+                loss.sum(), (theta, score), retain_graph=self.code is not None
+            )
+            felt = self._feel(code.detach(), entries, rows, toward)
+            gradient = gradient + (felt if self.code is None else torch.autograd.grad(code, theta, felt)[0])
+        reached = (label == target) & (lead(proba, target) >= CLEAR_MARGIN)
+        return code.detach(), loss.detach().to(code.dtype), gradient, target_value(proba, target), reached
 
-    def _chain(
+    def _feel(
         self,
-        theta: torch.Tensor,
+        code: torch.Tensor,
         entries: torch.Tensor,
         rows: torch.Tensor,
         toward: torch.Tensor,
     ) -> torch.Tensor:
-        """∂L/∂score · ∂score/∂θ, the second factor by central differences in θ."""
-        copies = min(self.n_directions, theta[0].numel())
-        which = torch.arange(len(theta), device=theta.device).repeat_interleave(copies).repeat(2)
+        """∂L/∂score · ∂score/∂code, the second factor by central differences."""
+        copies = min(self.n_directions, code[0].numel())
+        which = torch.arange(len(code), device=code.device).repeat_interleave(copies).repeat(2)
 
         def along(perturbed: torch.Tensor) -> torch.Tensor:
             verdict = self.batch.ask(self.decode(perturbed, entries[which]), rows[which])
-            return (toward[which] * verdict.score.to(theta.dtype)).sum(1)
+            return (toward[which] * verdict.score.to(code.dtype)).sum(1)
 
         seeds = self.batch.seeds[rows.cpu().numpy()]
         return zeroth_order_gradient(
             along,
-            theta,
+            code,
             seeds,
             n_directions=self.n_directions,
             scale=self.difference,

@@ -69,6 +69,23 @@ def smallest_level(
         best[open_[good]] = trial[good]
 
 
+def first_on_line(
+    batch: Batch, rows: torch.Tensor, end: torch.Tensor, steps: int = 10
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The first point the model accepts on the line from each row to its `end`: share s of the way, and it.
+
+    By bisection, to within 2^−steps; s = 1 where the model does not accept the end.
+    """
+    top = 2**steps
+
+    def point(level: torch.Tensor, which: torch.Tensor) -> torch.Tensor:
+        s = (level.to(end) / top).reshape(-1, *[1] * (end.ndim - 1))
+        return batch.project(torch.lerp(batch.x[rows[which]], end[which], s), rows[which])
+
+    level, x_cf = smallest_level(batch, rows, point, top)
+    return level.double() / top, x_cf
+
+
 def accepted_from(
     batch: Batch, rows: torch.Tensor, candidate: Candidate, level: torch.Tensor, top: int
 ) -> tuple[torch.Tensor, torch.Tensor]:

@@ -3,11 +3,15 @@
 from .cels import CELS
 from .floors import LineSearch, NearestUnlike, RandomMask, RandomTarget
 from .glacier import Glacier
+from .latentcf import LatentCF
 from .registry import explain, list_explainers
+from .tsnuc import TSNUC
 
 __all__ = [
     "CELS",
+    "TSNUC",
     "Glacier",
+    "LatentCF",
     "LineSearch",
     "NearestUnlike",
     "RandomMask",

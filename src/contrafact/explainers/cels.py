@@ -106,9 +106,9 @@ class CELS(GuidedExplainer):
     def _explain(self, batch: Batch) -> Candidates:
         guides = self._guides(batch)
         found = self._saliency(batch, guides)
-        mask, x_cf = (self._cut if self.binarize else self._soften)(batch, guides, found.theta)
+        mask, x_cf = (self._cut if self.binarize else self._soften)(batch, guides, found.code)
         info = {
-            "saliency": found.theta.expand(-1, *self.shape_),
+            "saliency": found.code.expand(-1, *self.shape_),
             "mask": mask.expand(-1, *self.shape_),
             "guide_index": guides.index,
             "iterations": found.iterations,
@@ -164,7 +164,7 @@ class CELS(GuidedExplainer):
             Stop(self.tau, patience or self.patience, self.tolerance, self.max_iter),
             clamp=(0.0, 1.0),
         )
-        return replace(optimum, theta=optimum.theta[:, segment])
+        return replace(optimum, code=optimum.code[:, segment])
 
     def _loss(self, point: Point, segment: torch.Tensor) -> torch.Tensor:
         theta = point.theta[:, segment]
@@ -188,7 +188,7 @@ class CELS(GuidedExplainer):
     def _feel(self, batch: Batch, guides: Guides, segment: torch.Tensor) -> Optimum:
         """From coarse to fine: half as many segments until the class turns, then all, from there."""
         coarse = self._segments(-(-self.n_segments // 2)).to(segment.device)
-        start = self._learn(batch, guides, coarse, patience=1).theta
+        start = self._learn(batch, guides, coarse, patience=1).code
         return self._learn(batch, guides, segment, start=start)
 
     def _is_smooth(

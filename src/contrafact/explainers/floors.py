@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import torch
 
-from ..engine import Batch, Candidates, segment_ids, smallest_level
+from ..engine import Batch, Candidates, first_on_line, segment_ids, smallest_level
 from ..guides import Guide, NearestUnlikeCluster, NearestUnlikeNeighbour
 from .guided import GuidedExplainer
 
@@ -81,15 +81,9 @@ class LineSearch(GuidedExplainer):
         return NearestUnlikeCluster() if self.toward == "mean" else NearestUnlikeNeighbour(self.metric)
 
     def _explain(self, batch: Batch) -> Candidates:
-        guides, top = self._guides(batch), 2**self.steps
-
-        def on_the_line(level: torch.Tensor, which: torch.Tensor) -> torch.Tensor:
-            rows, n = guides.rows[which], guides.x[which]
-            s = (level.to(n.dtype) / top).reshape(-1, *[1] * (n.ndim - 1))
-            return batch.project(torch.lerp(batch.x[rows], n, s), rows)
-
-        level, x_cf = smallest_level(batch, guides.rows, on_the_line, top)
-        return Candidates(x_cf, guides.rows, {"guide_index": guides.index, "step": level.double() / top})
+        guides = self._guides(batch)
+        share, x_cf = first_on_line(batch, guides.rows, guides.x, self.steps)
+        return Candidates(x_cf, guides.rows, {"guide_index": guides.index, "step": share})
 
 
 class RandomMask(GuidedExplainer):

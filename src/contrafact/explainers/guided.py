@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import torch
 
-from ..engine import Batch, Explainer
+from ..engine import Batch, Explainer, first_on_line
 from ..guides import Guide
 from ..models.classifier import Array, Verdict
 
@@ -63,6 +63,25 @@ class GuidedExplainer(Explainer):
         self._tell_short(batch, (index >= 0).sum(1))
         rows, slot = (index >= 0).nonzero(as_tuple=True)
         return Guides(arrays[rows, slot], rows, index[rows, slot])
+
+    def _rescue(
+        self, batch: Batch, rows: torch.Tensor, x_cf: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Where the model does not accept a candidate, the first point on the line to the row's guide.
+
+        Returns the candidates and which of them came from the line: every method that does this tells so.
+        """
+        fallback = torch.zeros(len(rows), dtype=torch.bool, device=rows.device)
+        asked = batch.affords(rows).nonzero().flatten()
+        astray = asked[~batch.accepts(batch.ask(x_cf[asked], rows[asked]), rows[asked])]
+        if len(astray):
+            target = self.classifier_.classes[batch.target[rows[astray]].cpu().numpy()]
+            guides, index = self.guide_.guide(batch.x[rows[astray]], target, confidence=batch.confidence)
+            astray, guides = astray[index[:, 0] >= 0], guides[index[:, 0] >= 0, 0]
+            x_cf = x_cf.clone()
+            x_cf[astray] = first_on_line(batch, rows[astray], guides)[1]
+            fallback[astray] = True
+        return x_cf, fallback
 
     def _tell_short(self, batch: Batch, found: torch.Tensor) -> None:
         """Say so where a row found fewer guides than the k wanted."""

@@ -1,18 +1,31 @@
 """What decides: any classifier behind one interface, twins for gradients, small reference networks."""
 
+from .autoencoders import Autoencoder, ConvAutoencoder, LSTMAutoencoder
 from .classifier import Classifier, Verdict, as_classifier
-from .networks import FCN, MLP, BiLSTM, SmallCNN
+from .diagnostics import robust_accuracy, spectral_report
+from .networks import FCN, MLP, BiLSTM, ResNet8, SmallCNN
+from .reconstruction import fit_autoencoder, reconstruction_report
+from .robust import RobustTrainer
 from .training import fit_classifier
 from .zeroth_order import zeroth_order_gradient
 
 __all__ = [
     "FCN",
     "MLP",
+    "Autoencoder",
     "BiLSTM",
     "Classifier",
+    "ConvAutoencoder",
+    "LSTMAutoencoder",
+    "ResNet8",
+    "RobustTrainer",
     "SmallCNN",
     "Verdict",
     "as_classifier",
+    "fit_autoencoder",
     "fit_classifier",
+    "reconstruction_report",
+    "robust_accuracy",
+    "spectral_report",
     "zeroth_order_gradient",
 ]

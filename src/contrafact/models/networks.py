@@ -141,6 +141,52 @@ class SmallCNN(Network):
         return logits
 
 
+class ResidualBlock(nn.Module):
+    """ReLU(Norm(Conv(ReLU(Norm(Conv(x))))) + s(x)); s is x itself, or 1 x 1 where the shape changes."""
+
+    def __init__(self, n_in: int, n_out: int, stride: int) -> None:
+        super().__init__()
+        self.body = nn.Sequential(
+            nn.Conv2d(n_in, n_out, 3, stride, padding=1, bias=False),
+            nn.BatchNorm2d(n_out),
+            nn.ReLU(),
+            nn.Conv2d(n_out, n_out, 3, padding=1, bias=False),
+            nn.BatchNorm2d(n_out),
+        )
+        same = n_in == n_out and stride == 1
+        self.shortcut = nn.Identity() if same else nn.Conv2d(n_in, n_out, 1, stride)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.relu(self.body(x) + self.shortcut(x))
+
+
+class ResNet8(Network):
+    """Residual network of eight layers (He et al. 2016): a stem, three blocks, the mean over the image.
+
+    Examples
+    --------
+    >>> ResNet8(n_channels=3, n_classes=10)(torch.zeros(5, 3, 32, 32)).shape
+    torch.Size([5, 10])
+    """
+
+    def __init__(self, n_channels: int, n_classes: int, widths: Sequence[int] = (16, 32, 64)) -> None:
+        super().__init__(n_channels)
+        self.blocks = nn.Sequential(
+            nn.Conv2d(n_channels, widths[0], 3, padding=1, bias=False),
+            nn.BatchNorm2d(widths[0]),
+            nn.ReLU(),
+            *(
+                ResidualBlock(n_in, n_out, stride=1 if i == 0 else 2)
+                for i, (n_in, n_out) in enumerate(pairwise((widths[0], *widths)))
+            ),
+        )
+        self.head = nn.Linear(widths[-1], n_classes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        logits: Tensor = self.head(self.blocks(self.standardise(self.arrange(x))).mean(dim=(2, 3)))
+        return logits
+
+
 class MLP(Network):
     """Plain fully connected network for rows; anything else is flattened into rows.
 
@@ -169,12 +215,13 @@ class MLP(Network):
         return logits
 
 
-NETWORKS: dict[str, tuple[type[FCN | BiLSTM | SmallCNN | MLP], tuple[int, ...], str]] = {
+NETWORKS: dict[str, tuple[type[FCN | BiLSTM | SmallCNN | MLP | ResNet8], tuple[int, ...], str]] = {
     # the class, the dimensions one instance may have, and how to say it
     "fcn": (FCN, (1, 2), "series (channels, length)"),
     "bilstm": (BiLSTM, (1, 2), "series (channels, length)"),
     "smallcnn": (SmallCNN, (3,), "images (channels, height, width)"),
     "mlp": (MLP, (1, 2, 3), "rows (features,)"),
+    "resnet8": (ResNet8, (3,), "images (channels, height, width)"),
 }
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,7 @@ from ..data.cleaning import Array, as_float, describe_nonfinite
 from ..data.dataset import as_labels
 from .adapters import TorchClassifier
 from .classifier import as_classifier
-from .loop import train
+from .loop import Loss, Watch, train
 from .networks import Network, build_network, seeded
 
 _BY_DIMENSIONS = {2: "mlp", 3: "fcn", 4: "smallcnn"}
@@ -39,7 +41,7 @@ def fit_classifier(
 
     Parameters
     ----------
-    module : nn.Module, "fcn", "bilstm", "smallcnn", "mlp" or None
+    module : nn.Module, "fcn", "bilstm", "smallcnn", "mlp", "resnet8" or None
         A module gives one logit per class and is trained in place. None: "fcn" for series, "smallcnn" for
         images, "mlp" for rows, by the dimensions of X.
     X, y : instances and their labels, of any type; the classes of the result are the sorted labels.
@@ -67,12 +69,87 @@ def fit_classifier(
     >>> bool((classifier.predict(X) == y).mean() > 0.9)
     True
     """
-    X, labels = _read(X, y, "X", "y")
+    task = prepare(module, X, y, validation, random_state, device)
+    return task.fit(
+        lambda rows, epoch: cross_entropy(task.module(task.x[rows]), task.t[rows]),
+        lambda: measure(task.module, task.x_val, task.t_val),
+        max_epochs=max_epochs,
+        batch_size=batch_size,
+        lr=lr,
+        weight_decay=weight_decay,
+        patience=patience,
+        random_state=random_state,
+        progress=progress,
+    )
+
+
+@dataclass(frozen=True)
+class Task:
+    """A module and what it is to learn: rows x of class t, and those held out; made by `prepare`."""
+
+    module: nn.Module
+    classes: Array
+    x: Tensor
+    t: Tensor
+    x_val: Tensor
+    t_val: Tensor
+
+    def fit(
+        self,
+        loss: Loss,
+        watch: Watch,
+        *,
+        max_epochs: int,
+        batch_size: int,
+        lr: float,
+        patience: int,
+        random_state: int,
+        progress: bool,
+        weight_decay: float = 0.0,
+        after_epoch: Callable[[], None] = lambda: None,
+    ) -> TorchClassifier:
+        """Train as `fit_classifier` does, on any loss; `watch` is asked where something is held out."""
+        optimiser = torch.optim.AdamW(self.module.parameters(), lr=lr, weight_decay=weight_decay)
+        cosine = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, max(max_epochs, 1))
+
+        def schedule(mean: float) -> None:
+            cosine.step()
+            after_epoch()
+
+        with seeded(random_state):
+            history = train(
+                self.module,
+                len(self.x),
+                loss,
+                optimiser,
+                schedule,
+                watch=watch if len(self.x_val) else None,
+                max_epochs=max_epochs,
+                batch_size=batch_size,
+                patience=patience,
+                progress=progress,
+            )
+        classifier = as_classifier(self.module, classes=self.classes)
+        assert isinstance(classifier, TorchClassifier)
+        classifier.history = history
+        return classifier
+
+
+def prepare(
+    module: nn.Module | str | None,
+    X: ArrayLike | Tensor,
+    y: ArrayLike | Tensor,
+    validation: float | tuple[Any, Any] | None,
+    random_state: int,
+    device: Any,
+) -> Task:
+    """Read the data, hold some out, build the network if it is asked for by name, and fit its scaling."""
+    X, labels = read(X, y, "X", "y")
     classes, target = np.unique(labels, return_inverse=True)
     if len(classes) < 2:
         raise ValueError(f"y must hold at least two classes, got {classes.tolist()}.")
     if isinstance(validation, tuple):
-        X_val, labels_val = _read(*validation, "X_val", "y_val")
+        X_val, labels_val = read(*validation, "X_val", "y_val")
         if X_val.shape[1:] != X.shape[1:] or not np.isin(labels_val, classes).all():
             raise ValueError(
                 f"validation must be like X and y: instances of shape {X.shape[1:]}, got {X_val.shape[1:]}; "
@@ -92,34 +169,16 @@ def fit_classifier(
     like = next(module.parameters(), None)  # the data take its dtype and device
     if like is None:
         raise ValueError(f"module {type(module).__name__} has no parameters to train.")
-    x, t = torch.as_tensor(X).to(like), torch.as_tensor(target).to(like.device)
-    x_val, t_val = torch.as_tensor(X_val).to(like), torch.as_tensor(target_val).to(like.device)
+    x, x_val = (torch.as_tensor(part).to(like) for part in (X, X_val))
+    t, t_val = (torch.as_tensor(part).to(like.device) for part in (target, target_val))
     with seeded(random_state):
         _check_width(module, x[:2], len(classes))
-        if isinstance(module, Network):
-            module.standardise.fit(module.arrange(x))
-        optimiser = torch.optim.AdamW(module.parameters(), lr=lr, weight_decay=weight_decay)
-        cosine = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, max(max_epochs, 1))
-        history = train(
-            module,
-            len(x),
-            lambda rows, epoch: cross_entropy(module(x[rows]), t[rows]),
-            optimiser,
-            lambda loss: cosine.step(),
-            watch=(lambda: _measure(module, x_val, t_val)) if len(x_val) else None,
-            max_epochs=max_epochs,
-            batch_size=batch_size,
-            patience=patience,
-            progress=progress,
-        )
-
-    classifier = as_classifier(module, classes=classes)
-    assert isinstance(classifier, TorchClassifier)
-    classifier.history = history
-    return classifier
+    if isinstance(module, Network):
+        module.standardise.fit(module.arrange(x))
+    return Task(module, classes, x, t, x_val, t_val)
 
 
-def _read(X: Any, y: Any, X_name: str, y_name: str) -> tuple[Array, Array]:
+def read(X: Any, y: Any, X_name: str, y_name: str) -> tuple[Array, Array]:
     """Instances and labels as NumPy arrays that can be trained on."""
     X, y = (a.detach().cpu().numpy() if isinstance(a, Tensor) else a for a in (X, y))
     X = as_float(X, X_name)
@@ -155,7 +214,7 @@ def _check_width(module: nn.Module, x: Tensor, n_classes: int) -> None:
         )
 
 
-def _measure(module: nn.Module, x: Tensor, y: Tensor) -> dict[str, float]:
+def measure(module: nn.Module, x: Tensor, y: Tensor) -> dict[str, float]:
     """Loss and accuracy on the validation set, in batches, for it may be large."""
     logits = torch.cat([module(rows) for rows in x.split(256)])
     return {
