@@ -14,6 +14,7 @@ _ROOMS = {
     "engine.checks": ("check_explainer",),
     "explainers": (
         "CELS",
+        "SVCE",
         "TSNUC",
         "Glacier",
         "LatentCF",

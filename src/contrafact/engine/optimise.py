@@ -57,9 +57,9 @@ Objective = Callable[[Point], torch.Tensor]
 
 
 class Step(Protocol):
-    """How to move: from θ and its gradient to the next θ. `keep` drops the state of rows that have left."""
+    """How to move: from θ, its gradient and its loss to the next θ. `keep` drops rows that have left."""
 
-    def __call__(self, theta: torch.Tensor, gradient: torch.Tensor) -> torch.Tensor: ...
+    def __call__(self, theta: torch.Tensor, gradient: torch.Tensor, loss: torch.Tensor) -> torch.Tensor: ...
 
     def keep(self, rows: torch.Tensor) -> None: ...
 
@@ -72,7 +72,7 @@ class Adam:
         self.t = 0
         self.m = self.v = torch.empty(0)
 
-    def __call__(self, theta: torch.Tensor, gradient: torch.Tensor) -> torch.Tensor:
+    def __call__(self, theta: torch.Tensor, gradient: torch.Tensor, loss: torch.Tensor) -> torch.Tensor:
         if self.t == 0:
             self.m, self.v = torch.zeros_like(theta), torch.zeros_like(theta)
         self.t += 1
@@ -96,7 +96,7 @@ class SteepestDescent:
     def __init__(self, lr: float, weights: torch.Tensor) -> None:
         self.lr, self.weights = lr, weights
 
-    def __call__(self, theta: torch.Tensor, gradient: torch.Tensor) -> torch.Tensor:
+    def __call__(self, theta: torch.Tensor, gradient: torch.Tensor, loss: torch.Tensor) -> torch.Tensor:
         direction = gradient / self.weights
         length = direction.flatten(1).square().mean(1).sqrt().clamp_min(torch.finfo(theta.dtype).tiny)
         return theta - self.lr * direction / length.reshape(-1, *[1] * (theta.ndim - 1))
@@ -217,7 +217,7 @@ def minimise(
         best.converged[active[done]] = True
         left = ~done & sound
         previous = loss
-        theta = step(theta, gradient)
+        theta = step(theta, gradient, loss)
         if clamp is not None:
             theta = theta.clamp(*clamp)
         if not bool(left.all()):
@@ -284,7 +284,7 @@ class ModelTerm:
             (gradient,) = torch.autograd.grad(loss.sum(), theta)
         else:
             gradient, toward = torch.autograd.grad(
-                loss.sum(), (theta, score), retain_graph=self.code is not None
+                loss.sum(), (theta, score), retain_graph=self.code is not None, materialize_grads=True
             )
             felt = self._feel(code.detach(), entries, rows, toward)
             gradient = gradient + (felt if self.code is None else torch.autograd.grad(code, theta, felt)[0])

@@ -5,10 +5,12 @@ from .floors import LineSearch, NearestUnlike, RandomMask, RandomTarget
 from .glacier import Glacier
 from .latentcf import LatentCF
 from .registry import explain, list_explainers
+from .svce import SVCE
 from .tsnuc import TSNUC
 
 __all__ = [
     "CELS",
+    "SVCE",
     "TSNUC",
     "Glacier",
     "LatentCF",
