@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint types check bench-gradient clean
+.PHONY: demo test lint types check bench-gradient bench-latent bench-lmo bench-robust bench-visual clean
 
 .venv/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -36,6 +36,19 @@ benchmarks/.venv/.installed: pyproject.toml constraints.txt
 
 bench-gradient: benchmarks/.venv/.installed
 	benchmarks/.venv/bin/python benchmarks/gradient_methods.py
+
+# DATA=folder adds the data sets found there.
+bench-latent: .venv/.installed
+	$(BIN)/python benchmarks/latent_methods.py $(if $(DATA),--data $(DATA))
+
+bench-lmo: .venv/.installed
+	$(BIN)/python benchmarks/lmo.py
+
+bench-robust: .venv/.installed
+	$(BIN)/python benchmarks/robust_training.py
+
+bench-visual: .venv/.installed
+	$(BIN)/python benchmarks/visual.py $(if $(DATA),--data $(DATA))
 
 clean:
 	rm -rf .venv benchmarks/.venv build dist .coverage htmlcov .mypy_cache .ruff_cache .pytest_cache

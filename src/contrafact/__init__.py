@@ -9,7 +9,16 @@ __version__ = "0.1.0"
 # Public names and the room each lives in; imported on first use, so that `import contrafact` stays quick.
 _ROOMS = {
     "data": ("Dataset", "list_datasets", "load_dataset"),
-    "models": ("Classifier", "as_classifier", "fit_autoencoder", "fit_classifier", "reconstruction_report"),
+    "models": (
+        "Classifier",
+        "RobustTrainer",
+        "as_classifier",
+        "fit_autoencoder",
+        "fit_classifier",
+        "reconstruction_report",
+        "robust_accuracy",
+        "spectral_report",
+    ),
     "engine": ("Budget", "Constraints", "Counterfactuals", "Explainer", "refine"),
     "engine.checks": ("check_explainer",),
     "explainers": (
@@ -22,6 +31,7 @@ _ROOMS = {
         "NearestUnlike",
         "RandomMask",
         "RandomTarget",
+        "class_audit",
         "explain",
         "list_explainers",
     ),

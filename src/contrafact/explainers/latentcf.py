@@ -39,7 +39,7 @@ class LatentCF(WeightedExplainer):
 
     Examples
     --------
-    >>> result = LatentCF().fit(model, X_train, y_train).explain(X_test[:8])
+    >>> result = LatentCF(max_epochs=50).fit(model, X_train, y_train).explain(X_test[:8])
     >>> result.valid.mean()
     1.0
     """

@@ -49,7 +49,7 @@ class SVCE(GuidedExplainer):
 
     Examples
     --------
-    >>> result = SVCE(norm=1.5).fit(model, X_train, y_train).explain(X_test[:8])
+    >>> result = SVCE(norm=1.5, restarts=1).fit(model, X_train, y_train).explain(X_test[:8])
     >>> result.valid.mean()
     1.0
     """
@@ -108,6 +108,8 @@ class SVCE(GuidedExplainer):
         self.spread_ = float(X.flatten(1).std(0, correction=0).mean()) or 1.0
 
     def _explain(self, batch: Batch) -> Candidates:
+        if batch.confidence is None:
+            batch.confidence = self.confidence
         rows = batch.rows.repeat_interleave(batch.k)
         ball = self._ball(batch, rows)
         x_cf, gap, fallback = (self._within if self.radius != "auto" else self._smallest)(batch, rows, ball)
@@ -146,9 +148,6 @@ class SVCE(GuidedExplainer):
     @staticmethod
     def _seeds(batch: Batch, rows: torch.Tensor, stream: torch.Tensor | int) -> Array:
         return fold_in(batch.seeds[rows.cpu().numpy()], torch.as_tensor(stream).cpu().numpy())
-
-    def _tau(self, batch: Batch) -> float | None:
-        return self.confidence if batch.confidence is None else batch.confidence
 
     def _random(self, batch: Batch, rows: torch.Tensor, ball: Ball, restart: int) -> torch.Tensor:
         """A point of the ball's surface in a Gaussian direction, of each row's own."""
@@ -190,7 +189,7 @@ class SVCE(GuidedExplainer):
         entry = torch.arange(len(rows), device=rows.device).repeat(self.restarts)
         many = ball.take(entry)
         start = torch.cat([self._random(batch, rows, ball, j) for j in range(self.restarts)])
-        x_cf, loss, gap, there = self._climb(batch, rows[entry], many, start, self._tau(batch))
+        x_cf, loss, gap, there = self._climb(batch, rows[entry], many, start, batch.confidence)
         # Whoever reached the class comes before everyone who did not.
         order = (loss + torch.where(there, 0.0, 1e6)).reshape(self.restarts, -1).argmin(0)
         best = order * len(rows) + torch.arange(len(rows), device=rows.device)
@@ -203,10 +202,13 @@ class SVCE(GuidedExplainer):
 
         The line to the nearest unlike neighbour gives the first radius known to do.
         """
-        tau = self._tau(batch) or 0.0
+        tau = batch.confidence or 0.0
         best, _ = self._rescue(batch, rows, ball.x0)
         best = torch.where(ball.free, best, ball.x0)
+        widest = torch.maximum((ball.hi - ball.x0).abs(), (ball.x0 - ball.lo).abs())
         high, low = ball.norm(best).to(ball.eps), torch.zeros_like(ball.eps)
+        # No neighbour to begin with: the whole box.
+        high = torch.where(high > 0, high, ball.norm(ball.x0 + widest).to(high))
         gap = torch.zeros(len(rows), dtype=torch.float64, device=rows.device)
         fallback = torch.ones_like(rows, dtype=torch.bool)
         start = best.clone()

@@ -29,6 +29,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "feedback": False,
         "residual": True,
         "shorten": True,
+        "doubling": 50,
     },
     "paper": {
         "autoencoder": "lstm",
@@ -39,6 +40,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "feedback": True,
         "residual": False,
         "shorten": False,
+        "doubling": None,
     },
 }
 MODES = ("auto", "gradient", "predict_only", "zeroth_order")
@@ -71,6 +73,7 @@ class TSNUC(GuidedExplainer):
     noise_mean, noise_std : of the noise added to ẑ; a row that turns with noise is tried without.
     feedback : F is fed its own last ẑ instead of z.
     residual : x' = x + D(ẑ) − D(F(z)): no movement is no change.
+    doubling : λ₁ doubles every so many steps, so that no row rests at a centroid the model does not accept.
     shorten : last, go back along the line from F(z) to ẑ to the first point the model accepts.
     skip : F(z) = z + network(z), which begins as the identity and needs no training.
 
@@ -82,7 +85,7 @@ class TSNUC(GuidedExplainer):
 
     Examples
     --------
-    >>> result = TSNUC().fit(model, X_train, y_train).explain(X_test[:8])
+    >>> result = TSNUC(max_epochs=50).fit(model, X_train, y_train).explain(X_test[:8])
     >>> result.valid.mean()
     1.0
     """
@@ -108,6 +111,7 @@ class TSNUC(GuidedExplainer):
         feedback: bool | None = None,
         residual: bool | None = None,
         shorten: bool | None = None,
+        doubling: int | None = None,
         skip: bool = False,
     ) -> None:
         self.mode, self.preset, self.autoencoder, self.max_epochs = mode, preset, autoencoder, max_epochs
@@ -119,6 +123,7 @@ class TSNUC(GuidedExplainer):
         )
         self.lr, self.max_iter, self.noise_mean, self.noise_std = lr, max_iter, noise_mean, noise_std
         self.feedback, self.residual, self.shorten, self.skip = feedback, residual, shorten, skip
+        self.doubling = doubling
 
     @classmethod
     def _get_test_params(cls) -> list[dict[str, Any]]:
@@ -202,7 +207,7 @@ class TSNUC(GuidedExplainer):
         decode = self.latent_.decoder(batch, rows, base, self._setting("residual"))
         unit = self.latent_.unit.to(batch.x.dtype)
         mean, std, feedback = (self._setting(name) for name in ("noise_mean", "noise_std", "feedback"))
-        slopes = self._slopes()
+        slopes, doubling = self._slopes(), self._setting("doubling")
         trace = Trace(self.latent_.plane)
 
         def code(theta: torch.Tensor, entries: torch.Tensor, t: int) -> torch.Tensor:
@@ -220,7 +225,8 @@ class TSNUC(GuidedExplainer):
             pull = self.centroids_.pull(point.code, point.target)
             loss = self.lambda_distance * distance + self.lambda_centroid * pull
             if slopes != "none":
-                loss = loss - self.lambda_model * target_value(point.score.log_softmax(1), point.target)
+                weight = self.lambda_model * (2 ** (point.t / doubling) if doubling else 1)
+                loss = loss - weight * target_value(point.score.log_softmax(1), point.target)
             trace.note(point, loss)
             return loss
 

@@ -45,6 +45,23 @@ class Standardise(nn.Module):
         return (x - self.mean.view(shape)) / self.std.view(shape)
 
 
+def normalised(module: nn.Module, mean: Sequence[float], std: Sequence[float]) -> nn.Sequential:
+    """A module trained on (x − mean) / std, as one that takes x itself, in the units of the data.
+
+    Examples
+    --------
+    >>> model = normalised(nn.Flatten(), mean=[0.5], std=[0.25])
+    >>> model(torch.ones(1, 1, 1, 2))
+    tensor([[2., 2.]])
+    """
+    if len(mean) != len(std) or min(std) <= 0:
+        raise ValueError(f"mean and std must be as many, std above 0; got {list(mean)} and {list(std)}.")
+    first = Standardise(len(mean))
+    first.mean.copy_(torch.as_tensor(mean))
+    first.std.copy_(torch.as_tensor(std))
+    return nn.Sequential(first, module).train(module.training)
+
+
 class Network(nn.Module):
     """What the reference networks share: the input is arranged (n, channels, ...) and standardised."""
 

@@ -125,11 +125,14 @@ def draw_image(ax: Axes, image: Array, low: float, high: float, title: str) -> N
     _frame(ax, title)
 
 
-def draw_difference(ax: Axes, delta: Array) -> Any:
-    """Signed difference, zero in the middle of the colours; of several channels the one that moved most."""
+def draw_difference(ax: Axes, delta: Array, limit: float | None = None) -> Any:
+    """Signed difference, zero in the middle of the colours; of several channels the one that moved most.
+
+    The colours reach to ± `limit`; default: the largest change here.
+    """
     strongest = np.abs(delta).argmax(0)[None]
     signed = np.take_along_axis(delta, strongest, 0)[0]
-    limit = float(np.abs(signed).max()) or 1.0
+    limit = limit or float(np.abs(signed).max()) or 1.0
     shown = ax.imshow(signed, cmap="RdBu_r", vmin=-limit, vmax=limit, interpolation="nearest")
     _frame(ax, "what changed")
     return shown

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -51,16 +51,14 @@ def plot_many(result: Counterfactuals, rows: Sequence[int], path: str | Path | N
         raise ValueError(
             f"plot_many draws series; this result holds {result.modality} data. Use plot(result, i)."
         )
-    chosen = [_row(result, i) for i in rows]
-    if not chosen:
-        raise ValueError("rows is empty; choose at least one row to draw.")
+    chosen = chosen_rows(result, rows)
     lines = -(-len(chosen) // 2)
-    figure = _figure(0.6 + 1.9 * lines, header=0.06, width=WIDTH if len(chosen) > 1 else WIDTH / 2)
+    figure = blank(0.6 + 1.9 * lines, header=0.06, width=WIDTH if len(chosen) > 1 else WIDTH / 2)
     grid = figure.subplots(lines, min(len(chosen), 2), squeeze=False)
     for ax in grid.flat[len(chosen) :]:
         ax.set_visible(False)
     for ax, i in zip(grid.flat, chosen, strict=False):
-        x, x_cf = _pair(result, i)
+        x, x_cf = pair(result, i)
         channel = int(np.abs(x_cf - x).sum(1).argmax())
         panels.draw_series(ax, x[channel], x_cf[channel], panels.look(result, i))
         ax.set_title(panels.plain(headline(result, i, 12)), fontsize=9.5, loc="left", color=panels.INK)
@@ -81,7 +79,7 @@ def save(figure: Figure, path: str | Path) -> None:
 
 
 def _series(result: Counterfactuals, i: int, most: int = 6) -> Figure:
-    x, x_cf = _pair(result, i)
+    x, x_cf = pair(result, i)
     changed = (x != x_cf).any(1)
     order = np.argsort(~changed, kind="stable")
     shown, hidden = order[:most], order[most:]
@@ -97,7 +95,7 @@ def _series(result: Counterfactuals, i: int, most: int = 6) -> Figure:
 
 
 def _image(result: Counterfactuals, i: int) -> Figure:
-    x, x_cf = _pair(result, i)
+    x, x_cf = pair(result, i)
     low, high = min(x.min(), x_cf.min()), max(x.max(), x_cf.max())
     style = panels.look(result, i)
     figure, left = _framed(result, i, height=float(np.clip(2.15 * x.shape[1] / x.shape[2], 1.0, 4.0)) + 0.7)
@@ -114,7 +112,7 @@ def _image(result: Counterfactuals, i: int) -> Figure:
 
 
 def _features(result: Counterfactuals, i: int) -> Figure:
-    x, x_cf = _pair(result, i)
+    x, x_cf = pair(result, i)
     figure, left = _framed(result, i, height=1.1 + 0.3 * min(max(int((x != x_cf).sum()), 4), 12))
     panels.draw_features(figure.add_subplot(left), x, x_cf, panels.look(result, i))
     _legend(figure, panels.key([panels.look(result, i)], "dot"))
@@ -130,7 +128,7 @@ def _framed(result: Counterfactuals, i: int, height: float) -> tuple[Figure, Sub
     lines = [(headline(result, i), 13, "bold", panels.INK), (detail(result, i), 10, "normal", panels.INK)]
     lines += [(remark, 10, *alarm) for remark in remarks]
     header = 0.15 + 0.25 * len(lines)
-    figure = _figure(header + height, header)
+    figure = blank(header + height, header)
     for at, (line, size, weight, colour) in enumerate(lines):
         y = 1 - (0.22 + 0.25 * at) / (header + height)
         text = figure.text(
@@ -143,7 +141,7 @@ def _framed(result: Counterfactuals, i: int, height: float) -> tuple[Figure, Sub
     return figure, grid[0, 0]
 
 
-def _figure(height: float, header: float = 0.0, width: float = WIDTH) -> Figure:
+def blank(height: float, header: float = 0.0, width: float = WIDTH) -> Figure:
     """A figure that keeps `header` inches at the top free for words."""
     engine = ConstrainedLayoutEngine(rect=(0.005, 0, 0.99, 1 - header / height), w_pad=0.06, h_pad=0.05)
     figure = Figure(figsize=(width, height), layout=engine)
@@ -159,11 +157,19 @@ def _legend(
     figure.legend(handles=entries, loc=place, ncols=4, frameon=False, fontsize=panels.SMALL)
 
 
-def _pair(result: Counterfactuals, i: int) -> tuple[Array, Array]:
+def pair(result: Counterfactuals, i: int) -> tuple[Array, Array]:
     """Instance and counterfactual as float64, a lifted series with its channel."""
     x, x_cf = (as_array(values[i]).astype(np.float64) for values in (result.X, result.X_cf))
     lifted = result.modality == "series" and x.ndim == 1
     return (x[None], x_cf[None]) if lifted else (x, x_cf)
+
+
+def chosen_rows(result: Counterfactuals, rows: Iterable[int]) -> list[int]:
+    """The rows to draw, at least one, counted from the start."""
+    chosen = [_row(result, i) for i in rows]
+    if not chosen:
+        raise ValueError("rows is empty; choose at least one row to draw.")
+    return chosen
 
 
 def _row(result: Counterfactuals, i: int) -> int:

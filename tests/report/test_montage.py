@@ -1,0 +1,59 @@
+import numpy as np
+import pytest
+
+import contrafact as cf
+from contrafact.report import montage, plot_latent
+
+
+@pytest.fixture(scope="module")
+def images():
+    data = cf.load_dataset("digits")
+    X = data.X_train.astype(np.float32) / 16
+    model = cf.fit_classifier("smallcnn", X, data.y_train, max_epochs=5)
+    return cf.LineSearch().fit(model, X, data.y_train).explain(data.X_test[:5].astype(np.float32) / 16)
+
+
+@pytest.fixture(scope="module")
+def latent():
+    data = cf.load_dataset("ItalyPowerDemand")
+    model = cf.fit_classifier("fcn", data.X_train, data.y_train, max_epochs=10)
+    explainer = cf.TSNUC(max_epochs=20, max_iter=30).fit(model, data.X_train, data.y_train)
+    return explainer, explainer.explain(data.X_test[:6])
+
+
+def test_montage_draws_three_pictures_for_each(images, tmp_path):
+    figure = montage(images, [0, 2, 4], tmp_path / "m.png")
+    pictures = [ax for ax in figure.axes if ax.images]
+    assert len(pictures) == 9 and (tmp_path / "m.png").stat().st_size > 5000
+    drawn = pictures[5].images[0]  # what changed in the second of them
+    np.testing.assert_allclose(drawn.get_array(), (images.X_cf - images.X)[2, 0], atol=1e-6)
+
+
+def test_difference_maps_share_one_symmetric_range(images):
+    pictures = [ax.images[0] for ax in montage(images).axes if ax.images]
+    ranges = {image.get_clim() for image in pictures[2::3]}
+    assert len(ranges) == 1
+    low, high = ranges.pop()
+    assert low == -high == pytest.approx(-np.abs(images.X_cf - images.X).max())
+
+
+def test_montage_refuses_series(latent):
+    with pytest.raises(ValueError, match="montage draws images"):
+        montage(latent[1])
+
+
+def test_latent_plot_shows_codes_path_and_loss(latent):
+    explainer, result = latent
+    where, how = plot_latent(explainer, result, 2).axes
+    path = next(line for line in where.lines if len(line.get_xdata()) > 1)
+    np.testing.assert_allclose(np.stack(path.get_data(), 1), result.info["path"][2])
+    assert sum(len(c.get_offsets()) for c in where.collections) == len(explainer.latent_.codes) + len(
+        explainer.centroids_.place
+    )
+    assert len(how.lines) == len(result)
+    np.testing.assert_allclose(how.lines[-1].get_ydata(), result.info["loss_curve"][2])
+
+
+def test_latent_plot_needs_a_path(latent, images):
+    with pytest.raises(ValueError, match="has no path"):
+        plot_latent(latent[0], images)
