@@ -182,11 +182,14 @@ class SparseProjectedGradient(BallStep):
         return sparser
 
     def _move(self, theta: torch.Tensor, gradient: torch.Tensor, restart: torch.Tensor) -> torch.Tensor:
-        flat = gradient.flatten(1)
+        ball = self.ball.take(self.active)
+        # Places that are frozen, or at the bound they would have to cross, are none of the k.
+        stuck = ~ball.free | ((theta >= ball.hi) & (gradient < 0)) | ((theta <= ball.lo) & (gradient > 0))
+        flat = gradient.masked_fill(stuck, 0.0).flatten(1)
         rank = flat.abs().argsort(dim=1, descending=True, stable=True).argsort(dim=1)
-        k = self.k[self.active, None]
-        direction = torch.where(rank < k, -flat.sign() / k.ceil(), 0.0).reshape(theta.shape)
-        return self.ball.take(self.active).nearest(theta + self._size(theta) * direction)
+        k = self.k[self.active, None].floor()
+        direction = torch.where(rank < k, -flat.sign() / k, 0.0).reshape(theta.shape)
+        return ball.nearest(theta + self._size(theta) * direction)
 
 
 def ball_step(optimizer: str, ball: Ball, n_iter: int) -> BallStep:

@@ -18,6 +18,7 @@ from typing import Literal, Protocol
 
 import torch
 
+from ..models.randomness import fold_in
 from ..models.zeroth_order import zeroth_order_gradient
 from .batch import CLEAR_MARGIN, Batch, lead, target_value
 
@@ -123,7 +124,8 @@ class Stop:
 class Optimum:
     """Where each entry ended: the code of its best iterate, its loss and P(target), and how it got there.
 
-    Best is the lowest loss among iterates the model puts in the target class, or else among all.
+    Best is the lowest loss among iterates that the model puts in the target class at P ≥ tau, or else at any
+    P, or else among all.
     """
 
     code: torch.Tensor
@@ -189,7 +191,7 @@ def minimise(
     model = ModelTerm(batch, rows, decode, temperature(batch)[rows], difference, n_directions, code, slopes)
     best = Optimum.start(theta if start is None else start)
     active = torch.arange(len(rows), device=theta.device)
-    previous, streak = best.loss.clone(), best.iterations.clone()
+    previous, streak, standing = best.loss.clone(), best.iterations.clone(), best.iterations.clone()
     for t in range(stop.max_iter):
         paying = batch.affords(rows[active], model.cost(best.code))
         active, theta, previous, streak = active[paying], theta[paying], previous[paying], streak[paying]
@@ -201,16 +203,16 @@ def minimise(
         sound = loss.isfinite() & gradient.flatten(1).isfinite().all(1)
         batch.fail(rows[active[~sound]], "the gradient search met NaN or inf")
 
-        better = sound & (
-            (reached & ~best.reached[active])
-            | ((reached == best.reached[active]) & (loss < best.loss[active]))
-        )
+        above = reached & (p >= stop.tau)
+        rank = reached.long() + above
+        higher, level = rank > standing[active], rank == standing[active]
+        better = sound & (higher | (level & (loss < best.loss[active])))
         won = active[better]
+        standing[won] = rank[better]
         best.code[won], best.loss[won], best.p_target[won] = codes[better], loss[better], p[better]
         best.reached[won] = reached[better]
         best.iterations[active] += 1
 
-        above = reached & (p >= stop.tau)
         counts = above if stop.consecutive else above | (streak > 0)
         streak = torch.where(counts, streak + 1, 0)
         done = (streak >= stop.patience) | (above & ((loss - previous).abs() < stop.tolerance))
@@ -286,7 +288,7 @@ class ModelTerm:
             gradient, toward = torch.autograd.grad(
                 loss.sum(), (theta, score), retain_graph=self.code is not None, materialize_grads=True
             )
-            felt = self._feel(code.detach(), entries, rows, toward)
+            felt = self._feel(code.detach(), entries, rows, toward, t)
             gradient = gradient + (felt if self.code is None else torch.autograd.grad(code, theta, felt)[0])
         reached = (label == target) & (lead(proba, target) >= CLEAR_MARGIN)
         return code.detach(), loss.detach().to(code.dtype), gradient, target_value(proba, target), reached
@@ -297,8 +299,9 @@ class ModelTerm:
         entries: torch.Tensor,
         rows: torch.Tensor,
         toward: torch.Tensor,
+        t: int,
     ) -> torch.Tensor:
-        """∂L/∂score · ∂score/∂code, the second factor by central differences."""
+        """∂L/∂score · ∂score/∂code, the second factor by central differences, in new directions each step."""
         copies = min(self.n_directions, code[0].numel())
         which = torch.arange(len(code), device=code.device).repeat_interleave(copies).repeat(2)
 
@@ -306,7 +309,7 @@ class ModelTerm:
             verdict = self.batch.ask(self.decode(perturbed, entries[which]), rows[which])
             return (toward[which] * verdict.score.to(code.dtype)).sum(1)
 
-        seeds = self.batch.seeds[rows.cpu().numpy()]
+        seeds = fold_in(self.batch.seeds[rows.cpu().numpy()], t)
         return zeroth_order_gradient(
             along,
             code,

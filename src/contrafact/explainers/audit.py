@@ -70,7 +70,8 @@ def class_audit(
     Parameters
     ----------
     model : anything `as_classifier` takes.
-    X : images or series; those the model already puts in the target class are left out of the maps.
+    X : images or series; those the model already puts in the target class are left out of the maps, but show
+        an explainer that is fitted here what the class looks like.
     window : side of a region; None: a sixth of the larger side, at least 2.
     explainer : how to turn them, fitted or not; None: SVCE with p = 1.5 and a confidence of 0.9.
 

@@ -94,6 +94,7 @@ class Glacier(WeightedExplainer):
             self.latent_ = LatentSpace.fit(self.autoencoder, X, self.max_epochs)
 
     def _explain(self, batch: Batch) -> Candidates:
+        tau = max(self.tau, batch.confidence or 0.0)
         rows = batch.rows.repeat_interleave(batch.k)
         w = self._costs(batch)[rows]
         exact = batch.classifier.differentiable
@@ -102,7 +103,7 @@ class Glacier(WeightedExplainer):
         )
 
         def objective(point: Point) -> torch.Tensor:
-            short = (self.tau - point.p_target).clamp_min(0)
+            short = (tau - point.p_target).clamp_min(0)
             delta = (point.x_cf - batch.x[rows[point.entries]]) / self.scale_
             distance = (w[point.entries] * delta.square()).flatten(1).mean(1)
             rest = torch.zeros_like(distance) if self.weights == "unconstrained" else distance
@@ -112,7 +113,7 @@ class Glacier(WeightedExplainer):
         # A step that is felt out costs dozens of model rows: a few have to do.
         share = 1 if exact else FELT_OUT_SHARE
         patience = 1 if self.weights == "unconstrained" else -(-self.patience // share)
-        stop = Stop(self.tau, patience, 0.0, -(-self.max_iter // share), consecutive=False)
+        stop = Stop(tau, patience, 0.0, -(-self.max_iter // share), consecutive=False)
         start = self._starts(batch, cost.shape[1])
         step = SteepestDescent(self.lr, cost / cost.mean(1, keepdim=True))
         optimum = minimise(batch, rows, start, decode, objective, step, stop, difference=0.3)

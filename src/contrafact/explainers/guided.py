@@ -77,6 +77,10 @@ class GuidedExplainer(Explainer):
         if len(astray):
             target = self.classifier_.classes[batch.target[rows[astray]].cpu().numpy()]
             guides, index = self.guide_.guide(batch.x[rows[astray]], target, confidence=batch.confidence)
+            batch.refuse(
+                rows[astray[index[:, 0] < 0]],
+                "the reference data hold no guide that the model puts in the class",
+            )
             astray, guides = astray[index[:, 0] >= 0], guides[index[:, 0] >= 0, 0]
             x_cf = x_cf.clone()
             x_cf[astray] = first_on_line(batch, rows[astray], guides)[1]

@@ -60,7 +60,7 @@ class LatentSpace:
         """The code itself for a row's first counterfactual, places around it for further ones."""
         copy = torch.arange(len(rows), device=rows.device) - torch.searchsorted(rows, rows)
         seeds = fold_in(batch.seeds[rows.cpu().numpy()], copy.cpu().numpy())
-        draws = torch.from_numpy(row_normal(seeds, z.shape[1])).to(z)
+        draws = torch.from_numpy(row_normal(seeds, z.shape[1], stream=1)).to(z)
         return torch.where((copy > 0)[:, None], z + self.spread * draws, z)
 
     def decoder(self, batch: Batch, rows: torch.Tensor, base: torch.Tensor, residual: bool) -> Decode:
@@ -122,12 +122,15 @@ class Centroids:
         return cls(place, owners, beta / float(gap.square().mean().clamp_min(1e-12)))
 
     def pull(self, z: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
-        """‖z − μ‖ where the class has one centroid, −β⁻¹ log Σ exp(−β/2 ‖z − μ‖²) where it has several."""
+        """‖z − μ‖ where the class has one centroid, −β⁻¹ log Σ exp(−β/2 ‖z − μ‖²) where it has several, 0
+        where it has none."""
         foreign = target[:, None] != self.owner
         square = (z[:, None] - self.place).square().sum(2)
         one = square.masked_fill(foreign, 0.0).sum(1).add(1e-12).sqrt()
-        soft = (-self.beta / 2 * square).masked_fill(foreign, -torch.inf).logsumexp(1) / -self.beta
-        return torch.where((~foreign).sum(1) == 1, one, soft)
+        far = torch.finfo(square.dtype).min / 2
+        soft = (-self.beta / 2 * square).masked_fill(foreign, far).logsumexp(1) / -self.beta
+        own = (~foreign).sum(1)
+        return torch.where(own == 1, one, torch.where(own > 1, soft, 0.0))
 
     def distance(self, z: torch.Tensor, n_classes: int) -> torch.Tensor:
         """(n, classes) distance to the nearest centroid of each class; inf where a class has none."""

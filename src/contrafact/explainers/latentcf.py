@@ -73,6 +73,7 @@ class LatentCF(WeightedExplainer):
         self.latent_ = LatentSpace.fit(self.autoencoder, X, self.max_epochs)
 
     def _explain(self, batch: Batch) -> Candidates:
+        tau = batch.confidence = max(self.tau, batch.confidence or 0.0)
         rows = batch.rows.repeat_interleave(batch.k)
         w = self._costs(batch)[rows]
         z, spread = self.latent_.encode(batch.x[rows]), self.latent_.spread
@@ -84,7 +85,7 @@ class LatentCF(WeightedExplainer):
             return z[entries] + spread * theta
 
         def objective(point: Point) -> torch.Tensor:
-            short = (self.tau - point.p_target).clamp_min(0)
+            short = (tau - point.p_target).clamp_min(0)
             delta = (point.x_cf - batch.x[rows[point.entries]]).abs() / self.scale_
             distance = (w[point.entries] * delta).flatten(1).mean(1) / w[point.entries].flatten(1).mean(1)
             loss = short.square() + self.proximity * (1 - point.t / max_iter) * distance
@@ -98,7 +99,7 @@ class LatentCF(WeightedExplainer):
             decode,
             objective,
             Adam(self.lr),
-            Stop(max(self.tau, batch.confidence or 0.0), 1, 0.0, max_iter),
+            Stop(tau, 1, 0.0, max_iter),
             code=code,
             start=z,
             difference=0.3 * float(spread.mean()),

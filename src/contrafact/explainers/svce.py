@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Literal
 
 import torch
 
-from ..engine import Batch, Candidates, Point, Stop, Tags, first_on_line, minimise
-from ..engine.ball import Ball, ball_step
+from ..engine import Batch, Candidates, Optimum, Point, Stop, Tags, first_on_line, minimise
+from ..engine.ball import Ball, BallStep, ball_step
 from ..engine.batch import lead, target_value
 from ..guides import Guide, NearestUnlikeNeighbour
 from ..models.classifier import Array
@@ -44,8 +45,8 @@ class SVCE(GuidedExplainer):
     A model whose answers are steps has no slope to climb. With "auto", such rows stay on the line to their
     nearest unlike neighbour where the search starts, and say so in `info["fallback"]`.
 
-    `info`: radius, norm_used, fw_gap (how much log P could still rise, to first order: 0 is stationary),
-    confidence_before, confidence_after, fallback.
+    `info`: radius, norm_used, fw_gap (how much the objective could still rise in that ball, to first
+    order; 0 is stationary), confidence_before, confidence_after, fallback.
 
     Examples
     --------
@@ -88,8 +89,10 @@ class SVCE(GuidedExplainer):
             raise ValueError(f"optimizer must be 'afw' or 'apgd', got {self.optimizer!r}.")
         if self.optimizer == "apgd" and self.norm not in (1, 2, math.inf):
             raise ValueError(f"optimizer 'apgd' takes norm 1, 2 or inf, got {self.norm}; 'afw' takes any.")
-        if self.radius != "auto" and not (isinstance(self.radius, int | float) and self.radius > 0):
-            raise ValueError(f"radius must be 'auto' or a number above 0, got {self.radius!r}.")
+        if self.radius != "auto" and (isinstance(self.radius, bool | str) or not 0 < self.radius < math.inf):
+            raise ValueError(f"radius must be 'auto' or a finite number above 0, got {self.radius!r}.")
+        if self.confidence is not None and not 0 < self.confidence < 1:
+            raise ValueError(f"confidence must lie strictly between 0 and 1, got {self.confidence!r}.")
         if not (callable(self.objective) or self.objective in ("logp", "margin")):
             raise ValueError(f"objective must be 'logp', 'margin' or a function, got {self.objective!r}.")
         if self.n_iter < 1 or self.restarts < 1:
@@ -97,14 +100,18 @@ class SVCE(GuidedExplainer):
                 f"n_iter and restarts must be at least 1, got {self.n_iter} and {self.restarts}."
             )
         super()._fit(X, y)
-        by_channel = (-1, *[1] * (X.ndim - 2))
+        n = X.shape[1]
         if self.bounds is None:
             low, high = X.transpose(0, 1).flatten(1).aminmax(dim=1)
         else:
             low, high = (torch.as_tensor(b, dtype=X.dtype, device=X.device).flatten() for b in self.bounds)
+            if len(low) not in (1, n) or len(high) not in (1, n) or not bool((low < high).all()):
+                raise ValueError(
+                    "bounds must be (lower, upper), lower below upper, each a number or one per channel "
+                    f"({n}); got {self.bounds}."
+                )
+        by_channel = (-1, *[1] * (X.ndim - 2))
         self.low_, self.high_ = (b.reshape(by_channel).expand(self.shape_).clone() for b in (low, high))
-        if not bool((self.low_ < self.high_).any()):
-            raise ValueError(f"bounds {self.bounds} leave no room: the lower must lie below the upper.")
         self.spread_ = float(X.flatten(1).std(0, correction=0).mean()) or 1.0
 
     def _explain(self, batch: Batch) -> Candidates:
@@ -112,15 +119,12 @@ class SVCE(GuidedExplainer):
             batch.confidence = self.confidence
         rows = batch.rows.repeat_interleave(batch.k)
         ball = self._ball(batch, rows)
-        x_cf, gap, fallback = (self._within if self.radius != "auto" else self._smallest)(batch, rows, ball)
-        p_after = torch.full((len(rows),), torch.nan, dtype=torch.float64, device=rows.device)
-        able = batch.affords(rows).nonzero().flatten()
-        p_after[able] = target_value(
-            batch.ask(x_cf[able], rows[able]).proba.double(), batch.target[rows[able]]
-        )
+        x_cf, fallback = (self._within if self.radius != "auto" else self._smallest)(batch, rows, ball)
         used = ball.norm(x_cf)
+        ball = replace(ball, eps=torch.maximum(ball.eps, used.to(ball.eps)))
+        gap, p_after = self._certificate(batch, rows, ball, x_cf)
         info = {
-            "radius": used if self.radius == "auto" else torch.full_like(used, float(self.radius)),
+            "radius": ball.eps.double(),
             "norm_used": used,
             "fw_gap": gap,
             "confidence_before": target_value(batch.verdict.proba, batch.target)[rows],
@@ -158,22 +162,31 @@ class SVCE(GuidedExplainer):
 
     def _climb(
         self, batch: Batch, rows: torch.Tensor, ball: Ball, start: torch.Tensor, tau: float | None
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-        """One run per entry: the best point, its loss, its gap, whether it is there. None: run to the end."""
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """One run per entry: the best point, its loss, and whether it is there. tau None: run to the end."""
         step = ball_step(self.optimizer, ball, self.n_iter)
-        optimum = minimise(
-            batch,
-            rows,
-            start,
-            lambda x, entries: batch.project(x, rows[entries]),
-            self._loss,
-            step,
-            Stop(2.0 if tau is None else tau, 1, 0.0, self.n_iter),
-            difference=0.3 * self.spread_,
-        )
+        optimum = self._minimise(batch, rows, start, step, 2.0 if tau is None else tau, self.n_iter)
         there = optimum.reached & (optimum.p_target >= (tau or 0.0))
-        gap = ball.gap(step.best, -step.best_gradient)
-        return batch.project(optimum.code, rows), optimum.loss, gap, there
+        return batch.project(optimum.code, rows), optimum.loss, there
+
+    def _certificate(
+        self, batch: Batch, rows: torch.Tensor, ball: Ball, x_cf: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Frank-Wolfe gap and P(c) at the counterfactuals themselves; NaN where the budget is spent."""
+        step = ball_step("afw", ball, 1)
+        optimum = self._minimise(batch, rows, x_cf, step, 2.0, 1)
+        asked = optimum.iterations > 0
+        gap = ball.gap(x_cf, -step.best_gradient)
+        return torch.where(asked, gap, torch.nan), torch.where(asked, optimum.p_target, torch.nan)
+
+    def _minimise(
+        self, batch: Batch, rows: torch.Tensor, start: torch.Tensor, step: BallStep, tau: float, n_iter: int
+    ) -> Optimum:
+        def decode(x: torch.Tensor, entries: torch.Tensor) -> torch.Tensor:
+            return batch.project(x, rows[entries])
+
+        stop = Stop(tau, 1, 0.0, n_iter)
+        return minimise(batch, rows, start, decode, self._loss, step, stop, difference=0.3 * self.spread_)
 
     def _loss(self, point: Point) -> torch.Tensor:
         if callable(self.objective):
@@ -182,81 +195,64 @@ class SVCE(GuidedExplainer):
             return -lead(point.score, point.target)
         return -target_value(point.score.log_softmax(1), point.target)
 
-    def _within(
-        self, batch: Batch, rows: torch.Tensor, ball: Ball
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """The best of all restarts in the given ball, run together."""
-        entry = torch.arange(len(rows), device=rows.device).repeat(self.restarts)
-        many = ball.take(entry)
-        start = torch.cat([self._random(batch, rows, ball, j) for j in range(self.restarts)])
-        x_cf, loss, gap, there = self._climb(batch, rows[entry], many, start, batch.confidence)
-        # Whoever reached the class comes before everyone who did not.
-        order = (loss + torch.where(there, 0.0, 1e6)).reshape(self.restarts, -1).argmin(0)
-        best = order * len(rows) + torch.arange(len(rows), device=rows.device)
-        return x_cf[best], gap[best].double(), torch.zeros_like(rows, dtype=torch.bool)
+    def _within(self, batch: Batch, rows: torch.Tensor, ball: Ball) -> tuple[torch.Tensor, torch.Tensor]:
+        """The best of all restarts in the given ball."""
+        x_cf, _ = self._restarts(batch, rows, ball, range(self.restarts), batch.confidence)
+        return x_cf, torch.zeros_like(rows, dtype=torch.bool)
 
-    def _smallest(
-        self, batch: Batch, rows: torch.Tensor, ball: Ball
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def _restarts(
+        self, batch: Batch, rows: torch.Tensor, ball: Ball, numbers: range, tau: float | None
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Runs from several random points, together: the best of each row, and whether it is there.
+
+        Whoever reached the class comes before everyone who did not.
+        """
+        everyone = torch.arange(len(rows), device=rows.device)
+        entry = everyone.repeat(len(numbers))
+        start = torch.cat([self._random(batch, rows, ball, j) for j in numbers])
+        x_cf, loss, there = self._climb(batch, rows[entry], ball.take(entry), start, tau)
+        loss, there = loss.reshape(len(numbers), -1), there.reshape(len(numbers), -1)
+        among_those = torch.where(there, loss, torch.inf).argmin(0)
+        best = torch.where(there.any(0), among_those, loss.argmin(0))
+        return x_cf[best * len(rows) + everyone], there.any(0)
+
+    def _smallest(self, batch: Batch, rows: torch.Tensor, ball: Ball) -> tuple[torch.Tensor, torch.Tensor]:
         """Halve the radius until no run reaches the class, then bisect; runs start from the last success.
 
         The line to the nearest unlike neighbour gives the first radius known to do.
         """
-        tau = batch.confidence or 0.0
-        best, _ = self._rescue(batch, rows, ball.x0)
+        best, fallback = self._rescue(batch, rows, ball.x0)
         best = torch.where(ball.free, best, ball.x0)
-        widest = torch.maximum((ball.hi - ball.x0).abs(), (ball.x0 - ball.lo).abs())
         high, low = ball.norm(best).to(ball.eps), torch.zeros_like(ball.eps)
         # No neighbour to begin with: the whole box.
+        widest = torch.maximum((ball.hi - ball.x0).abs(), (ball.x0 - ball.lo).abs())
         high = torch.where(high > 0, high, ball.norm(ball.x0 + widest).to(high))
-        gap = torch.zeros(len(rows), dtype=torch.float64, device=rows.device)
-        fallback = torch.ones_like(rows, dtype=torch.bool)
-        start = best.clone()
-        open_ = (high > 0).nonzero().flatten()
-        for _ in range(40):
+        open_ = torch.arange(len(rows), device=rows.device)
+        while True:
             open_ = open_[(low[open_] * PRECISION < high[open_]) & batch.affords(rows[open_])]
             if len(open_) == 0:
-                break
+                return best, fallback
             eps = torch.where(low[open_] > 0, (low[open_] * high[open_]).sqrt(), high[open_] / 2)
-            there = self._try(batch, rows, ball, open_, eps, start, gap, tau)
+            small = replace(ball.take(open_), eps=eps)
+            x_cf, there = self._try(batch, rows[open_], small, best[open_])
             won = open_[there]
             low[open_[~there]] = eps[~there]
             if len(won):
-                best[won] = first_on_line(batch, rows[won], start[won])[1]
+                best[won] = first_on_line(batch, rows[won], x_cf[there])[1]
                 high[won] = torch.minimum(ball.take(won).norm(best[won]).to(high), eps[there])
-                start[won] = best[won]
                 fallback[won] = False
-            # A radius of almost nothing that fails too: the model has no slope here.
-            open_ = open_[eps > 1e-4 * high[open_]]
-        return best, gap, fallback
 
     def _try(
-        self,
-        batch: Batch,
-        rows: torch.Tensor,
-        ball: Ball,
-        open_: torch.Tensor,
-        eps: torch.Tensor,
-        start: torch.Tensor,
-        gap: torch.Tensor,
-        tau: float,
-    ) -> torch.Tensor:
-        """Does a run in a ball of radius eps reach the class? First from `start`, where successes are put."""
-        there = torch.zeros(len(open_), dtype=torch.bool, device=rows.device)
-        for restart in range(self.restarts):
-            todo = (~there).nonzero().flatten()
-            if len(todo) == 0:
-                break
-            which = open_[todo]
-            small = Ball(ball.x0[which], eps[todo], ball.p, ball.lo, ball.hi, ball.free[which])
-            if restart == 0:
-                share = (eps[todo] / small.norm(start[which]).clamp_min(1e-30)).clamp_max(1.0).to(eps)
-                begin = torch.lerp(
-                    small.x0, start[which], share.reshape(-1, *[1] * len(self.shape_)).to(small.x0)
-                )
-            else:
-                begin = self._random(batch, rows[which], small, restart)
-            x_cf, _, gaps, done = self._climb(batch, rows[which], small, begin, tau)
-            start[which[done]], gap[which[done]] = x_cf[done], gaps[done].double()
-            there[todo[done]] = True
-        return there
+        self, batch: Batch, rows: torch.Tensor, ball: Ball, best: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Does a run in this ball reach the class? One from the way to the best so far, then the others."""
+        tau = batch.confidence or 0.0
+        share = (ball.eps / ball.norm(best).clamp_min(1e-30)).clamp_max(1.0).to(best)
+        start = torch.lerp(ball.x0, best, share.reshape(-1, *[1] * len(self.shape_)))
+        x_cf, _, there = self._climb(batch, rows, ball, start, tau)
+        todo = (~there).nonzero().flatten()
+        if len(todo) and self.restarts > 1:
+            x_cf[todo], there[todo] = self._restarts(
+                batch, rows[todo], ball.take(todo), range(1, self.restarts), tau
+            )
+        return x_cf, there

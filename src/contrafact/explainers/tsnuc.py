@@ -40,7 +40,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "feedback": True,
         "residual": False,
         "shorten": False,
-        "doubling": None,
+        "doubling": 0,
     },
 }
 MODES = ("auto", "gradient", "predict_only", "zeroth_order")
@@ -73,15 +73,16 @@ class TSNUC(GuidedExplainer):
     noise_mean, noise_std : of the noise added to ẑ; a row that turns with noise is tried without.
     feedback : F is fed its own last ẑ instead of z.
     residual : x' = x + D(ẑ) − D(F(z)): no movement is no change.
-    doubling : λ₁ doubles every so many steps, so that no row rests at a centroid the model does not accept.
+    doubling : λ₁ doubles every so many steps, so that no row rests at a centroid the model does not accept;
+        0: never.
     shorten : last, go back along the line from F(z) to ẑ to the first point the model accepts.
     skip : F(z) = z + network(z), which begins as the identity and needs no training.
 
     None of these may reach c (the decoded centroid need not be in its class: `fit` warns). Such rows take the
     line to their nearest unlike neighbour, and say so in `info["fallback"]`.
 
-    `info`: iterations, converged, fallback, flipped_at_start (the plain reconstruction did it), centroid (the
-    nearest of its class), loss_curve, path (steps on `latent_.plane`).
+    `info`: iterations, converged, fallback, flipped_at_start (by plain reconstruction, without noise),
+    centroid (the nearest of its class), loss_curve, path (steps on `latent_.plane`).
 
     Examples
     --------
@@ -156,6 +157,8 @@ class TSNUC(GuidedExplainer):
                 "mode='gradient' needs a model with gradients; this one has none. Use 'predict_only' or "
                 "'zeroth_order'."
             )
+        if self._setting("n_centroids") < 1:
+            raise ValueError(f"n_centroids must be at least 1, got {self.n_centroids}.")
         if self.centroids == "labels" and y is None:
             raise ValueError("centroids='labels' needs y.")
         super()._fit(X, y)
@@ -193,7 +196,9 @@ class TSNUC(GuidedExplainer):
 
     def _explain(self, batch: Batch) -> Candidates:
         rows = batch.rows.repeat_interleave(batch.k)
-        found = [self._search(batch, part) for part in rows.split(max(1, MAX_WEIGHTS // self.carrier_.size))]
+        # The copies of a row stay together: what tells them apart is their place among each other.
+        size = batch.k * max(1, MAX_WEIGHTS // (batch.k * self.carrier_.size))
+        found = [self._search(batch, part) for part in rows.split(size)]
         x_cf = torch.cat([x for x, _ in found])
         info = {name: torch.cat([more[name] for _, more in found]) for name in found[0][1]}
         x_cf, info["fallback"] = self._rescue(batch, rows, x_cf)
@@ -209,6 +214,7 @@ class TSNUC(GuidedExplainer):
         mean, std, feedback = (self._setting(name) for name in ("noise_mean", "noise_std", "feedback"))
         slopes, doubling = self._slopes(), self._setting("doubling")
         trace = Trace(self.latent_.plane)
+        plain = (fed == z).all(1) & (not (mean or std))
 
         def code(theta: torch.Tensor, entries: torch.Tensor, t: int) -> torch.Tensor:
             z_hat = self.carrier_(theta, fed[entries])
@@ -256,7 +262,7 @@ class TSNUC(GuidedExplainer):
         info = {
             "iterations": optimum.iterations,
             "converged": optimum.converged,
-            "flipped_at_start": optimum.converged & (optimum.iterations == 1),
+            "flipped_at_start": optimum.converged & (optimum.iterations == 1) & plain,
             "centroid": self.centroids_.nearest(optimum.code, batch.target[rows]),
             **trace.curves(len(rows)),
         }

@@ -70,6 +70,8 @@ def fit_autoencoder(
         module = "cnn"
     if isinstance(module, str):
         module = build_autoencoder(module, x.shape[1:], random_state)
+    if not isinstance(module, Autoencoder):
+        raise TypeError(f"module must be an Autoencoder or a name, got {type(module).__name__}.")
     if module.shape != tuple(x.shape[1:]):
         raise ValueError(f"module takes instances of shape {module.shape}; X holds {tuple(x.shape[1:])}.")
     module.to(device).requires_grad_(True)
@@ -125,7 +127,11 @@ def reconstruction_report(
     classifier = as_classifier(model)
     with torch.no_grad():
         again = torch.cat([autoencoder(part) for part in x.split(256)])
-    before, after = classifier.predict(x.numpy(force=True)), classifier.predict(again.numpy(force=True))
+    # The model gets the shape the user has: a 2-D array of series stays one.
+    lifted = np.ndim(X) == 2
+    before, after = (
+        classifier.predict((rows[:, 0] if lifted else rows).numpy(force=True)) for rows in (x, again)
+    )
     gap = (again - x).double().flatten(1)
     rows = pd.DataFrame(
         {
@@ -146,7 +152,7 @@ def _read(X: Any) -> Tensor:
     values = as_float(X.detach().cpu().numpy() if isinstance(X, Tensor) else X, "X")
     if values.ndim == 2:
         values = values[:, None]
-    if values.ndim not in (3, 4) or len(values) == 0:
+    if values.ndim not in (3, 4) or values.size == 0:
         raise ValueError(f"X has shape {np.shape(X)}. Accepted: series or images, at least one instance.")
     problem = describe_nonfinite(values, "X")
     if problem:
