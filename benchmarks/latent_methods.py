@@ -1,4 +1,4 @@
-"""TS-NUC and LatentCF++ beside Glacier, CELS and the floors: one BiLSTM, one protocol. One command:
+"""TS-NUC and LatentCF++ beside Glacier, CELS and the floors: one model, one protocol. One command:
 
     make bench-latent                 ItalyPowerDemand, which comes with aeon
     make bench-latent DATA=folder     and TwoLeadECG, MoteStrain, FordA_subset, FordB_subset (.npz) from there
@@ -36,7 +36,6 @@ REPORTED = {"ItalyPowerDemand": 0.951, "TwoLeadECG": 0.969, "MoteStrain": 0.982}
 COLOURS = {
     "TSNUC": "#0072B2",
     "TSNUC, predict only": "#56B4E9",
-    "TSNUC, paper preset": "#CC79A7",
     "LatentCF": "#009E73",
     "Glacier": "#D55E00",
     "Glacier, autoencoder": "#E69F00",
@@ -55,10 +54,15 @@ def sample(data: cf.Dataset, n: int) -> Array:
     return data.X_test[np.random.default_rng(0).permutation(len(data.X_test))[:n]]
 
 
-def bilstm(data: cf.Dataset, max_epochs: int) -> Classifier:
+def bilstm(data: cf.Dataset) -> Classifier:
     with seeded(0):
         module = BiLSTM(data.X_train.shape[1], len(np.unique(data.y_train)), hidden=64)
-    return cf.fit_classifier(module, data.X_train, data.y_train, max_epochs=max_epochs, lr=5e-3)
+    return cf.fit_classifier(module, data.X_train, data.y_train, max_epochs=200, lr=5e-3)
+
+
+def fcn(data: cf.Dataset) -> Classifier:
+    """For the long series: over 500 steps the BiLSTM stays at chance (FordA_subset: 0.51 after 30 epochs)."""
+    return cf.fit_classifier("fcn", data.X_train, data.y_train, max_epochs=20)
 
 
 def methods(autoencoder: Autoencoder, paper: bool) -> dict[str, cf.Explainer]:
@@ -72,7 +76,7 @@ def methods(autoencoder: Autoencoder, paper: bool) -> dict[str, cf.Explainer]:
         "NearestUnlike": cf.NearestUnlike(),
         "LineSearch": cf.LineSearch(),
     }
-    if paper:
+    if paper:  # not on the long series: an LSTM autoencoder over 500 steps trains for hours on two cores
         listed["TSNUC, paper preset"] = cf.TSNUC(preset="paper", max_epochs=300)
     return listed
 
@@ -93,16 +97,16 @@ def plausibility(result: cf.Counterfactuals, data: cf.Dataset, said: Array) -> t
     return float(np.mean(inlier)), float(np.mean(distance))
 
 
-def study(name: str, folder: Path | None, n: int, max_epochs: int, paper: bool) -> pd.DataFrame:
-    data = load(name, folder)
-    model = bilstm(data, max_epochs)
+def study(name: str, folder: Path | None, n: int) -> pd.DataFrame:
+    data, long = load(name, folder), name in LONG
+    model = fcn(data) if long else bilstm(data)
     accuracy = float(np.mean(model.predict(data.X_test) == data.y_test))
     autoencoder = cf.fit_autoencoder("cnn", data.X_train)
     X, said = sample(data, n), model.predict(data.X_train)
     flips = cf.reconstruction_report(autoencoder, model, X).loc["all", "flip_rate"]
-    print(f"{name}: BiLSTM test accuracy {accuracy:.3f}, plain reconstruction flips {flips:.3f}", flush=True)
+    print(f"{name}: test accuracy {accuracy:.3f}, plain reconstruction flips {flips:.3f}", flush=True)
     rows = []
-    for method, explainer in methods(autoencoder, paper).items():
+    for method, explainer in methods(autoencoder, paper=not long).items():
         explainer.fit(model, data.X_train, data.y_train)
         start = time.perf_counter()
         # All methods get the same targets: two classes leave no choice.
@@ -115,6 +119,7 @@ def study(name: str, folder: Path | None, n: int, max_epochs: int, paper: bool) 
         rows.append(
             {
                 "data": name,
+                "model": "FCN" if long else "BiLSTM (hidden 64)",
                 "method": method,
                 "accuracy": accuracy,
                 "flips": flips,
@@ -141,7 +146,7 @@ def page(frame: pd.DataFrame) -> list[str]:
         lines += [
             f"## {name}",
             "",
-            f"BiLSTM (hidden 64), test accuracy {first['accuracy']:.3f}; {int(first['n'])} random test "
+            f"{first['model']}, test accuracy {first['accuracy']:.3f}; {int(first['n'])} random test "
             f"series; 1-D CNN autoencoder, whose plain reconstructions flip {first['flips']:.3f} of them. "
             f"TSNUC after `refine`: changed {ours['refined']:.2f}, valid {ours['refined_valid']:.3f}.",
             "",
@@ -168,7 +173,15 @@ def picture(frame: pd.DataFrame, path: Path) -> None:
     figure = Figure(figsize=(3.6 * len(names), 3.9), layout="constrained")
     FigureCanvasAgg(figure)
     for ax, name in zip(figure.subplots(1, len(names), squeeze=False)[0], names, strict=True):
-        for _, row in frame[frame["data"] == name].iterrows():
+        part = frame[frame["data"] == name]
+        others = part[part["method"] != "TSNUC, paper preset"]
+        ax.set_xlim(0, 1.15 * others["rmse"].max())
+        ax.set_ylim(-0.03 * others["knn"].max(), 1.15 * others["knn"].max())
+        for _, row in part.iterrows():
+            if row["method"] not in others["method"].to_numpy():
+                said = f"paper preset: {row['rmse']:.1f}, {row['knn']:.0f}\n(off the scale)"
+                ax.text(0.98, 0.98, said, transform=ax.transAxes, ha="right", va="top", fontsize=8)
+                continue
             floor = row["method"] in ("NearestUnlike", "LineSearch")
             ax.scatter(
                 row["rmse"], row["knn"], s=70, color=COLOURS[row["method"]], marker="s" if floor else "o",
@@ -177,8 +190,6 @@ def picture(frame: pd.DataFrame, path: Path) -> None:
         ax.set_title(f"{name} ({int(frame[frame['data'] == name]['n'].iloc[0])} series)", fontsize=10)
         ax.set_xlabel("rmse of the change (less is closer)", fontsize=9)
         ax.spines[["top", "right"]].set_visible(False)
-        ax.set_ylim(bottom=0)
-        ax.set_xlim(left=0)
     figure.axes[0].set_ylabel(
         "distance to the nearest real series of\nthe target (1 = as real ones)", fontsize=9
     )
@@ -197,7 +208,7 @@ def speed() -> list[str]:
         "|---|---|---|---|---|---|",
     ]
     models: dict[str, Callable[[], Classifier]] = {
-        "BiLSTM(64)": lambda: bilstm(data, 200),
+        "BiLSTM(64)": lambda: bilstm(data),
         "MLP": lambda: cf.fit_classifier("mlp", data.X_train, data.y_train, max_epochs=100),
     }
     for name, make in models.items():
@@ -247,14 +258,14 @@ def main() -> None:
         title = ["# TS-NUC: a batch against one at a time, ItalyPowerDemand, 1-D CNN autoencoder", ""]
         (RESULTS / "latent_speed.md").write_text("\n".join([head, "", *title, *speed(), ""]))
     if "study" in args.parts:
-        frames = [study("ItalyPowerDemand", None, 200, 200, paper=True)]
+        wanted: list[tuple[str, Path | None, int]] = [("ItalyPowerDemand", None, 200)]
         if args.data is not None:
-            frames += [study(name, args.data, 200, 200, paper=True) for name in SMALL]
-            # An LSTM autoencoder over 500 steps trains for hours here: no paper preset on these.
-            frames += [study(name, args.data, 60, 30, paper=False) for name in LONG]
-        frame = pd.concat(frames, ignore_index=True)
-        picture(frame, RESULTS / "latent_study.png")
-        (RESULTS / "latent_study.md").write_text("\n".join([head, "", *INTRODUCTION, *page(frame)]))
+            wanted += [(name, args.data, 200) for name in SMALL] + [(name, args.data, 20) for name in LONG]
+        frame = pd.DataFrame()
+        for name, folder, n in wanted:  # written after each: the long ones take their time
+            frame = pd.concat([frame, study(name, folder, n)], ignore_index=True)
+            picture(frame, RESULTS / "latent_study.png")
+            (RESULTS / "latent_study.md").write_text("\n".join([head, "", *INTRODUCTION, *page(frame)]))
 
 
 INTRODUCTION = [
@@ -268,7 +279,8 @@ INTRODUCTION = [
     "",
     "The validity reported for TS-NUC (Ghosh et al. 2024) is not comparable: another black box (8-layer "
     "BiLSTM), another validation split, unknown seeds and no released code. FordA_subset and FordB_subset "
-    "are parts of the archive's training sets.",
+    "are parts of the archive's training sets; there the black box is an FCN, since the BiLSTM stays at "
+    "chance over 500 steps, and there is no paper preset, whose LSTM autoencoder would train for hours.",
     "",
     "![rmse against distance to real series](latent_study.png)",
     "",

@@ -48,8 +48,9 @@ def test_the_smoothness_term_smooths():
     before, step = loss_of(explainer, theta).item(), Adam(0.02)
     for _ in range(30):
         theta = theta.detach().requires_grad_()
-        (gradient,) = torch.autograd.grad(loss_of(explainer, theta).sum(), theta)
-        theta = step(theta.detach(), gradient)
+        loss = loss_of(explainer, theta)
+        (gradient,) = torch.autograd.grad(loss.sum(), theta)
+        theta = step(theta.detach(), gradient, loss.detach())
     assert loss_of(explainer, theta).item() < before / 2
 
 

@@ -16,7 +16,8 @@ from contrafact.explainers.registry import explainer_classes
 
 def test_every_method_of_the_room_is_found():
     found = explainer_classes()
-    public = {name for name in explainers.__all__ if inspect.isclass(getattr(explainers, name))}
+    classes = {name: getattr(explainers, name) for name in explainers.__all__ if name != "ClassAudit"}
+    public = {name for name, thing in classes.items() if inspect.isclass(thing)}
     assert public == set(found) >= {"NearestUnlike", "LineSearch", "RandomMask", "RandomTarget"}
     assert all(issubclass(cls, Explainer) and not inspect.isabstract(cls) for cls in found.values())
     assert "GuidedExplainer" not in found

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import torch
 
-from ..geometry import lmo, project
+from ..geometry import project
+from ..geometry.oracle import linear_maximum
 
 RHO = 0.75
 
@@ -46,7 +47,11 @@ class Ball:
 
     def farthest(self, w: torch.Tensor) -> torch.Tensor:
         """The point of the ball where ⟨w, x⟩ is largest."""
-        return self.x0 + lmo(w, self.x0, self.eps, self.p, (self.lo, self.hi), self.free)
+        # `lmo` without its checks: a step is taken thousands of times, and the loop guards against NaN.
+        lo, hi = (bound.double().reshape(1, -1) for bound in (self.lo, self.hi))
+        w, x0 = (w * self.free).flatten(1), self.x0.flatten(1)
+        delta = linear_maximum(w, x0, self.eps.double()[:, None], self.p, lo, hi)
+        return self.x0 + delta.reshape(self.x0.shape)
 
     def nearest(self, x: torch.Tensor) -> torch.Tensor:
         """The point of the ball nearest to x."""

@@ -223,11 +223,13 @@ class SVCE(GuidedExplainer):
         """
         best, fallback = self._rescue(batch, rows, ball.x0)
         best = torch.where(ball.free, best, ball.x0)
-        high, low = ball.norm(best).to(ball.eps), torch.zeros_like(ball.eps)
-        # No neighbour to begin with: the whole box.
+        low, open_ = torch.zeros_like(ball.eps), torch.arange(len(rows), device=rows.device)
+        # Where no neighbour will do, all that is known to hold an answer, if there is one, is the whole box.
         widest = torch.maximum((ball.hi - ball.x0).abs(), (ball.x0 - ball.lo).abs())
-        high = torch.where(high > 0, high, ball.norm(ball.x0 + widest).to(high))
-        open_ = torch.arange(len(rows), device=rows.device)
+        high = ball.norm(ball.x0 + widest).to(ball.eps)
+        asked = open_[batch.affords(rows)]
+        known = asked[batch.accepts(batch.ask(best[asked], rows[asked]), rows[asked])]
+        high[known] = ball.take(known).norm(best[known]).to(high)
         while True:
             open_ = open_[(low[open_] * PRECISION < high[open_]) & batch.affords(rows[open_])]
             if len(open_) == 0:
