@@ -48,9 +48,9 @@ class Ball:
     def farthest(self, w: torch.Tensor) -> torch.Tensor:
         """The point of the ball where ⟨w, x⟩ is largest."""
         # `lmo` without its checks: a step is taken thousands of times, and the loop guards against NaN.
-        lo, hi = (bound.double().reshape(1, -1) for bound in (self.lo, self.hi))
+        lo, hi = (bound.reshape(1, -1) for bound in (self.lo, self.hi))
         w, x0 = (w * self.free).flatten(1), self.x0.flatten(1)
-        delta = linear_maximum(w, x0, self.eps.double()[:, None], self.p, lo, hi)
+        delta = linear_maximum(w, x0, self.eps.to(x0)[:, None], self.p, lo, hi, x0.dtype)
         return self.x0 + delta.reshape(self.x0.shape)
 
     def nearest(self, x: torch.Tensor) -> torch.Tensor:

@@ -101,12 +101,21 @@ def duality_gap(
 
 
 def linear_maximum(
-    w: torch.Tensor, x: torch.Tensor, eps: torch.Tensor, p: float, lo: torch.Tensor, hi: torch.Tensor
+    w: torch.Tensor,
+    x: torch.Tensor,
+    eps: torch.Tensor,
+    p: float,
+    lo: torch.Tensor,
+    hi: torch.Tensor,
+    dtype: torch.dtype = torch.float64,
 ) -> torch.Tensor:
-    """`lmo` on flat rows (n, d), in float64, in memory that serves one block of rows after the other."""
+    """`lmo` on flat rows (n, d), in memory that serves one block of rows after the other.
+
+    In float32 it takes two thirds of the time, and is exact to a few units of the last place of float32.
+    """
     delta = torch.empty_like(w, memory_format=torch.contiguous_format)
     with torch.inference_mode():  # less work per operation; delta itself is an ordinary tensor
-        memory = w.new_empty(8, min(len(w), block_rows(w)), w.shape[1], dtype=torch.float64)
+        memory = w.new_empty(8, min(len(w), block_rows(w)), w.shape[1], dtype=dtype)
         for out, *block in blocks(delta, w, x, eps, lo, hi):
             parts = list(memory[:, : len(out)].unbind())
             sign, g = _slack(*block, memory=parts)
@@ -135,8 +144,9 @@ def _solve(
         return _by_sorting(w, g, eps, p)
     z, s = _by_newton(w, g, eps, p, memory)
     # Up to this s, all that underflowed in A adds less than 1e-9 to h. NaN is in doubt as well.
-    if not s.amax().item() < 1e290:
-        fits, doubt = (s == torch.inf)[:, 0], ~(s <= 1e290)[:, 0]
+    most = 1e290 if s.dtype == torch.float64 else 1e26
+    if not s.amax().item() < most:
+        fits, doubt = (s == torch.inf)[:, 0], ~(s <= most)[:, 0]
         z[fits] = g[fits]  # everything is clipped, and budget is left
         doubt &= ~fits
         z[doubt] = _by_sorting(w[doubt], g[doubt], eps.expand(len(w), 1)[doubt], p)
@@ -145,7 +155,8 @@ def _solve(
 
 def _by_sorting(w: torch.Tensor, g: torch.Tensor, eps: torch.Tensor, p: float) -> torch.Tensor:
     """z for any p < ∞, w and g: slower than Newton."""
-    return torch.minimum(g, _maximiser(*_scale_free(w.double(), g, eps), p)[0].mul_(eps))
+    scaled = _scale_free(w.double(), g.double(), eps.double())
+    return torch.minimum(g, _maximiser(*scaled, p)[0].mul_(eps).to(g.dtype))
 
 
 def _power(base: torch.Tensor, exponent: float, out: torch.Tensor) -> torch.Tensor:
