@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 
@@ -42,14 +43,20 @@ class Ball:
     hi: torch.Tensor
     free: torch.Tensor
 
+    @cached_property
+    def all_free(self) -> bool:
+        return bool(self.free.all())
+
     def take(self, rows: torch.Tensor) -> Ball:
+        if len(rows) == len(self.x0) and bool((rows.diff() == 1).all()):
+            return self  # the rows in their order, as long as nobody has left
         return Ball(self.x0[rows], self.eps[rows], self.p, self.lo, self.hi, self.free[rows])
 
     def farthest(self, w: torch.Tensor) -> torch.Tensor:
         """The point of the ball where ⟨w, x⟩ is largest."""
         # `lmo` without its checks: a step is taken thousands of times, and the loop guards against NaN.
         lo, hi = (bound.reshape(1, -1) for bound in (self.lo, self.hi))
-        w, x0 = (w * self.free).flatten(1), self.x0.flatten(1)
+        w, x0 = (w if self.all_free else w * self.free).flatten(1), self.x0.flatten(1)
         delta = linear_maximum(w, x0, self.eps.to(x0)[:, None], self.p, lo, hi, x0.dtype)
         return self.x0 + delta.reshape(self.x0.shape)
 

@@ -263,6 +263,8 @@ class ModelTerm:
             self._part(some, e, t, objective)
             for some, e in zip(theta.split(size), entries.split(size), strict=True)
         ]
+        if len(parts) == 1:
+            return parts[0]
         return tuple(torch.cat(column) for column in zip(*parts, strict=True))
 
     def _part(
