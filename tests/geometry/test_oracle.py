@@ -1,5 +1,6 @@
 import math
 
+import cvxpy as cp
 import numpy as np
 import pytest
 import torch
@@ -109,7 +110,6 @@ def test_kkt_conditions(p):
 
 @pytest.mark.parametrize("p", [1.0, 1.5, 2.0, 3.0, INF])
 def test_cvxpy_finds_nothing_better(p):
-    cp = pytest.importorskip("cvxpy")
     w, x = weights("normal", (3, 12)).numpy(), points((3, 12)).numpy()
     for i, eps in enumerate((0.2, 0.8, 1.6)):
         delta = cp.Variable(12)

@@ -1,5 +1,6 @@
 import math
 
+import cvxpy as cp
 import numpy as np
 import pytest
 import torch
@@ -23,7 +24,6 @@ def size(y, p):
 
 @pytest.mark.parametrize("p", NORMS)
 def test_cvxpy_agrees(p):
-    cp = pytest.importorskip("cvxpy")
     x, c = sample(4, 10)
     for i, eps in enumerate((0.1, 0.5, 1.0, 2.0)):
         y = cp.Variable(10)

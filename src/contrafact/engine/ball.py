@@ -6,6 +6,7 @@ max over x   f(x)     subject to   ‖x − x0‖_p ≤ ε,   lo ≤ x ≤ hi   
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -76,7 +77,7 @@ class Ball:
         return (w * (self.farthest(w) - x)).double().flatten(1).sum(1).clamp_min(0)
 
 
-class BallStep:
+class BallStep(ABC):
     """What the steps share: the best point of every entry and its gradient, and looking back at checkpoints.
 
     At a checkpoint the step is cut where fewer than ρ = 0.75 of the window's steps went up, or where it was
@@ -123,8 +124,9 @@ class BallStep:
         self.rises = torch.zeros_like(self.rises)
         return cut
 
+    @abstractmethod
     def _move(self, theta: torch.Tensor, gradient: torch.Tensor, restart: torch.Tensor) -> torch.Tensor:
-        raise NotImplementedError
+        """The next point of every entry; `restart` marks those that were sent back to their best."""
 
     def _size(self, theta: torch.Tensor) -> torch.Tensor:
         return self.size[self.active].reshape(-1, *[1] * (theta.ndim - 1))

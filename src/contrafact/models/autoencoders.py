@@ -9,6 +9,7 @@ the scaling is undone on the way out, so both sides speak the units of the data.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -34,7 +35,7 @@ class Scaling(Standardise):
         return x * self.std.view(shape) + self.mean.view(shape)
 
 
-class Autoencoder(nn.Module):
+class Autoencoder(nn.Module, ABC):
     """What autoencoders share; one writes `_encode` and `_decode`, between scaled instances and codes.
 
     Attributes: `shape` of one instance, `latent` size of its code, `history` of the training.
@@ -57,11 +58,13 @@ class Autoencoder(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         return self.decode(self.encode(x))
 
+    @abstractmethod
     def _encode(self, x: Tensor) -> Tensor:
-        raise NotImplementedError
+        """Scaled instances → codes."""
 
+    @abstractmethod
     def _decode(self, z: Tensor) -> Tensor:
-        raise NotImplementedError
+        """Codes → scaled instances."""
 
 
 class LSTMAutoencoder(Autoencoder):
