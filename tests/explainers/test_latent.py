@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from linear_autoencoder import Pca
 from torch import nn
 
 import contrafact as cf
@@ -12,7 +13,7 @@ from contrafact.engine.batch import Batch
 from contrafact.engine.budget import Meter
 from contrafact.explainers.carrier import Carrier
 from contrafact.explainers.latent import Centroids, LatentSpace, Trace, shorten
-from contrafact.models.autoencoders import Autoencoder, ConvAutoencoder, LSTMAutoencoder
+from contrafact.models.autoencoders import ConvAutoencoder, LSTMAutoencoder
 from contrafact.models.networks import seeded
 from contrafact.models.randomness import row_seeds
 
@@ -213,21 +214,6 @@ def test_a_trace_of_no_steps_is_empty():
 
 
 # --- the latent space ---------------------------------------------------------------------------------------
-
-
-class Pca(Autoencoder):
-    """A linear autoencoder: what its decoder can reach is a plane, known exactly."""
-
-    def __init__(self, X, latent):
-        super().__init__(X.shape[1:], latent)
-        _, _, axes = np.linalg.svd(X.reshape(len(X), -1), full_matrices=False)
-        self.axes = nn.Parameter(torch.as_tensor(axes[:latent].T.copy()), requires_grad=False)
-
-    def _encode(self, x):
-        return x.flatten(1) @ self.axes
-
-    def _decode(self, z):
-        return (z @ self.axes.T).unflatten(1, self.shape)
 
 
 def batch_of(model, X, target):

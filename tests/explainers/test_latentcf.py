@@ -3,30 +3,15 @@
 import numpy as np
 import pytest
 import torch
+from linear_autoencoder import Pca
 from sklearn.ensemble import RandomForestClassifier
-from torch import nn
 
 import contrafact as cf
-from contrafact.models.autoencoders import Autoencoder, ConvAutoencoder, LSTMAutoencoder
+from contrafact.models.autoencoders import ConvAutoencoder, LSTMAutoencoder
 from contrafact.models.networks import BiLSTM, SmallCNN, seeded
 
 ITALY = cf.load_dataset("ItalyPowerDemand")
 X = ITALY.X_test[np.random.default_rng(0).permutation(len(ITALY.X_test))[:30]]
-
-
-class Pca(Autoencoder):
-    """A linear autoencoder: what its decoder can reach is a plane, known exactly."""
-
-    def __init__(self, X, latent):
-        super().__init__(X.shape[1:], latent)
-        _, _, axes = np.linalg.svd(X.reshape(len(X), -1), full_matrices=False)
-        self.axes = nn.Parameter(torch.as_tensor(axes[:latent].T.copy()), requires_grad=False)
-
-    def _encode(self, x):
-        return x.flatten(1) @ self.axes
-
-    def _decode(self, z):
-        return (z @ self.axes.T).unflatten(1, self.shape)
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from aeon.classification.convolution_based import RocketClassifier
+from linear_autoencoder import Pca
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from torch import nn
@@ -13,7 +14,7 @@ from torch import nn
 import contrafact as cf
 from contrafact.explainers import tsnuc
 from contrafact.explainers.carrier import Carrier
-from contrafact.models.autoencoders import Autoencoder, ConvAutoencoder, LSTMAutoencoder
+from contrafact.models.autoencoders import ConvAutoencoder, LSTMAutoencoder
 from contrafact.models.networks import FCN, BiLSTM, seeded
 
 ITALY = cf.load_dataset("ItalyPowerDemand")
@@ -84,21 +85,6 @@ def rocket():
 @pytest.fixture(scope="module")
 def models(linear, fcn, bilstm, forest, rocket):
     return {"linear": linear, "fcn": fcn, "bilstm": bilstm, "forest": forest, "rocket": rocket}
-
-
-class Pca(Autoencoder):
-    """A linear autoencoder: codes, centroids and what the decoder reaches can be told by hand."""
-
-    def __init__(self, X, latent):
-        super().__init__(X.shape[1:], latent)
-        _, _, axes = np.linalg.svd(X.reshape(len(X), -1), full_matrices=False)
-        self.axes = nn.Parameter(torch.as_tensor(axes[:latent].T.copy()), requires_grad=False)
-
-    def _encode(self, x):
-        return x.flatten(1) @ self.axes
-
-    def _decode(self, z):
-        return (z @ self.axes.T).unflatten(1, self.shape)
 
 
 def fitted(model, autoencoder, reference=ITALY, **params):
