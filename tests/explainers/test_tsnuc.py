@@ -231,7 +231,7 @@ def test_gradients_are_not_promised_where_there_are_none(forest, autoencoder):
     [
         ({"mode": "exact"}, "mode must be one of auto, .*, got 'exact'"),
         ({"preset": "thesis"}, "preset must be one of library, paper, got 'thesis'"),
-        ({"centroids": "medoids"}, "centroids must be one of predictions, labels, got 'medoids'"),
+        ({"centroids": "medoids"}, "centroids must be one of predictions, labels, prototypes, got 'medoids'"),
         ({"autoencoder": "vae"}, "'vae' is not an autoencoder"),
         ({"autoencoder": ConvAutoencoder((1, 9))}, r"autoencoder takes instances of shape \(1, 9\)"),
     ],

@@ -10,6 +10,7 @@ import torch
 from ..models.classifier import Array, Classifier, Verdict
 from ..models.randomness import row_uniform
 from .budget import Meter
+from .cache import Cache
 from .constraints import Feasible
 from .inputs import Modality
 
@@ -70,6 +71,8 @@ class Batch:
         self.refusals = [""] * n
         self._best_x = self.x.clone()
         self._best_merit = torch.full((n,), -torch.inf, dtype=torch.float64)
+        self._cache = Cache()
+        self._asked: set[tuple[int, int]] = set()
 
     def __len__(self) -> int:
         return len(self.x)
@@ -105,6 +108,9 @@ class Batch:
         """Take over what the sub-batch of `rows` spent and learned."""
         keep = rows.cpu()
         self.meter.spent[keep] += part.meter.spent
+        if self.meter.allowance is not None and part.meter.allowance is not None:
+            left = part.meter.allowance - part.meter.spent
+            self.meter.allowance[keep] = self.meter.spent[keep] + left
         self.meter.exhausted[keep] |= part.meter.exhausted
         better = part._best_merit > self._best_merit[keep]
         self._best_x[rows[better.to(rows.device)]] = part._best_x[better.to(part.x.device)]
@@ -129,14 +135,17 @@ class Batch:
             able &= torch.tensor([not reason for reason in self.failures], device=rows.device)[rows]
         return able
 
-    def ask(self, x_cf: torch.Tensor, rows: torch.Tensor) -> Verdict:
-        """What the model says of candidates; counted, remembered, and guarded against NaN."""
-        self.meter.charge(rows, self.classifier.rows_per_evaluation)
+    def ask(self, x_cf: torch.Tensor, rows: torch.Tensor, *, cached: bool = False) -> Verdict:
+        """What the model says of candidates; counted, guarded against NaN, the best of each row remembered.
+
+        With `cached`, candidates alike are one question, and what was answered before is not asked again: the
+        row that asked first pays. For searches that come back to the same candidates; others would only lose
+        time on comparing.
+        """
         sound = x_cf.flatten(1).isfinite().all(1)
+        x = torch.where(sound.reshape(-1, *[1] * (x_cf.ndim - 1)), x_cf, self.x[rows])
+        verdict = self._recall(x, rows) if cached else self._evaluate(x, rows)
         self.fail(rows[~sound], "the search produced NaN or inf")
-        verdict = self.classifier.evaluate(
-            torch.where(sound.reshape(-1, *[1] * (x_cf.ndim - 1)), x_cf, self.x[rows])
-        )
         answered = verdict.score.isfinite().all(1) & verdict.proba.isfinite().all(1)
         self.fail(rows[~answered], "the model returned NaN or inf for a candidate")
         if not bool(answered.all()):
@@ -149,6 +158,31 @@ class Batch:
         told = sound & answered
         self._remember(x_cf[told], rows[told], verdict[told])
         return verdict
+
+    def _evaluate(self, x: torch.Tensor, rows: torch.Tensor) -> Verdict:
+        self.meter.charge(rows, self.classifier.rows_per_evaluation)
+        return self.classifier.evaluate(x)
+
+    def _recall(self, x: torch.Tensor, rows: torch.Tensor) -> Verdict:
+        """As `_evaluate`, for what no row has asked before."""
+        keys = self._cache.keys(x)
+        unknown = self._cache.unknown(keys)
+        if self.meter.allowance is not None:
+            self._borrow(rows, keys, unknown)
+        new = torch.tensor(unknown, dtype=torch.long, device=x.device)
+        self._cache.add([keys[j] for j in unknown], self._evaluate(x[new], rows[new]))
+        return self._cache.verdict(keys)
+
+    def _borrow(self, rows: torch.Tensor, keys: list[int], unknown: list[int]) -> None:
+        """An answer that another row paid for is no model row, but counts toward the row's share of a budget:
+        else how far a row gets would depend on its neighbours."""
+        assert self.meter.allowance is not None
+        asked = dict.fromkeys(zip(rows.tolist(), keys, strict=True))
+        paid = {(int(rows[j]), keys[j]) for j in unknown}
+        borrowed = [row for row, key in asked if (row, key) not in self._asked and (row, key) not in paid]
+        count = torch.bincount(torch.tensor(borrowed, dtype=torch.long), minlength=len(self))
+        self.meter.allowance = self.meter.allowance - self.classifier.rows_per_evaluation * count
+        self._asked.update(asked)
 
     def accepts(self, verdict: Verdict, rows: torch.Tensor) -> torch.Tensor:
         """Which candidates clearly are in their target class, at the confidence asked for."""

@@ -102,6 +102,15 @@ def accepted_from(
     return level, best
 
 
+def best_known(batch: Batch, rows: torch.Tensor, x_cf: torch.Tensor) -> torch.Tensor:
+    """Where the model does not accept a candidate, the best that was tried for its row."""
+    x_cf = x_cf.clone()
+    asked = batch.affords(rows).nonzero().flatten()
+    astray = asked[~batch.accepts(batch.ask(x_cf[asked], rows[asked], cached=True), rows[asked])]
+    x_cf[astray] = batch.best_attempts(rows[astray])
+    return x_cf
+
+
 def grow_mask(
     batch: Batch, rows: torch.Tensor, toward: torch.Tensor, segment: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:

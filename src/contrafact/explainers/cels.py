@@ -22,9 +22,9 @@ from ..engine import (
     segment_ids,
 )
 from ..engine.batch import lead
-from ..guides import Guide, NearestUnlikeNeighbour
+from ..guides import Guide
 from ..models.randomness import fold_in, row_seeds, row_uniform
-from .guided import GuidedExplainer, Guides
+from .guided import GuidedExplainer, Guides, Kind, Metric, guide_of
 
 
 class CELS(GuidedExplainer):
@@ -50,7 +50,8 @@ class CELS(GuidedExplainer):
     init : "small" starts θ at U(0, 0.01), "uniform" at U(0, 1).
     binarize : False keeps the soft blend (Info-CELS, 2025).
     shared_mask : True learns one map for all channels (default: one per channel, M-CELS, 2024).
-    metric : "euclidean" or "dtw", for the neighbour.
+    guide : n: the nearest unlike "neighbour", "cluster" mean, "prototype" (GLVQ) or "median" (Median LVQ).
+    metric : "euclidean" or "dtw", for the neighbour and the median.
     n_segments : segments explored in models without gradients.
 
     `info`: saliency, mask, guide_index, iterations, converged, target_prob and loss before the cut,
@@ -80,14 +81,15 @@ class CELS(GuidedExplainer):
         init: Literal["small", "uniform"] = "small",
         binarize: bool = True,
         shared_mask: bool = False,
-        metric: Literal["euclidean", "dtw"] = "euclidean",
+        guide: Kind = "neighbour",
+        metric: Metric = "euclidean",
         n_segments: int = 16,
     ) -> None:
         self.g, self.a, self.b, self.beta = g, a, b, beta
         self.lr, self.max_iter = lr, max_iter
         self.tau, self.patience, self.tolerance = tau, patience, tolerance
         self.threshold, self.init, self.binarize, self.shared_mask = threshold, init, binarize, shared_mask
-        self.metric, self.n_segments = metric, n_segments
+        self.guide, self.metric, self.n_segments = guide, metric, n_segments
 
     @classmethod
     def _get_test_params(cls) -> list[dict[str, Any]]:
@@ -101,7 +103,7 @@ class CELS(GuidedExplainer):
             raise ValueError(f"init must be 'small' or 'uniform', got {self.init!r}.")
         if not 0 <= self.threshold < 1:
             raise ValueError(f"threshold must lie in [0, 1), got {self.threshold}.")
-        return NearestUnlikeNeighbour(self.metric, diverse=True)
+        return guide_of(self.guide, self.metric)
 
     def _explain(self, batch: Batch) -> Candidates:
         guides = self._guides(batch)

@@ -8,9 +8,7 @@ import torch
 
 from ..engine import Batch, Candidates, first_on_line, segment_ids, smallest_level
 from ..guides import Guide, NearestUnlikeCluster, NearestUnlikeNeighbour
-from .guided import GuidedExplainer
-
-Metric = Literal["euclidean", "dtw"]
+from .guided import GuidedExplainer, Metric
 
 
 class NearestUnlike(GuidedExplainer):

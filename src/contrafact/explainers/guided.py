@@ -4,12 +4,33 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 
 from ..engine import Batch, Explainer, first_on_line
-from ..guides import Guide
+from ..guides import Guide, NearestUnlikeCluster, NearestUnlikeNeighbour, NearestUnlikePrototype
 from ..models.classifier import Array, Verdict
+
+Metric = Literal["euclidean", "dtw"]
+Kind = Literal["neighbour", "cluster", "prototype", "median"]
+
+
+def guide_of(kind: Kind, metric: Metric) -> Guide:
+    """A guide by name: "neighbour" (a reference row), "cluster" (the mean of the class), "prototype" (of a
+    GLVQ) or "median" (a row chosen by Median LVQ). With k > 1, guides that differ from each other.
+
+    `metric` is that of the neighbour and of the median.
+    """
+    if kind == "neighbour":
+        return NearestUnlikeNeighbour(metric, diverse=True)
+    if kind == "median":
+        return NearestUnlikePrototype("median", metric=metric, diverse=True)
+    if kind not in ("cluster", "prototype"):
+        raise ValueError(f"guide must be 'neighbour', 'cluster', 'prototype' or 'median', got {kind!r}.")
+    if metric != "euclidean":
+        raise ValueError(f"metric={metric!r} needs guide='neighbour' or 'median', got guide={kind!r}.")
+    return NearestUnlikeCluster() if kind == "cluster" else NearestUnlikePrototype(diverse=True)
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
-from sklearn.cluster import KMeans
 
 from ..engine import Batch, Point, smallest_level
 from ..engine.optimise import Decode
 from ..models.autoencoders import Autoencoder
 from ..models.randomness import fold_in, row_normal
 from ..models.reconstruction import fit_autoencoder
+from ..prototypes import GLVQ
+from ..prototypes.initial import kmeans_centres
 
 
 @dataclass(frozen=True)
@@ -105,19 +107,19 @@ class Centroids:
     beta: float
 
     @classmethod
-    def fit(cls, codes: torch.Tensor, column: torch.Tensor, n: int, beta: float) -> Centroids:
-        """Up to n clusters of every class there is; β is per mean squared distance of codes to their own."""
-        found, owner = [], []
-        for c in column.unique().tolist():
-            members = codes[column == c]
-            size = min(n, len(members))
-            means = members.mean(0, keepdim=True)
-            if size > 1:
-                clusters = KMeans(size, n_init=5, random_state=0).fit(members.cpu().numpy())
-                means = torch.from_numpy(clusters.cluster_centers_).to(codes)
-            found.append(means)
-            owner += [c] * size
-        place, owners = torch.cat(found), torch.tensor(owner, device=codes.device)
+    def fit(
+        cls, codes: torch.Tensor, column: torch.Tensor, n: int, beta: float, learnt: bool = False
+    ) -> Centroids:
+        """Up to n clusters of every class there is, or as many prototypes where they are `learnt`; β is per
+        mean squared distance of codes to their own."""
+        z, t = codes.cpu().double().numpy(), column.cpu().numpy()
+        if learnt and len(np.unique(t)) > 1:
+            model = GLVQ(n, random_state=0).fit(z, t)
+            found, owner = model.prototypes_, model.prototype_labels_
+        else:
+            parts = [kmeans_centres(z[t == c], min(n, (t == c).sum()), 0, n_init=5) for c in np.unique(t)]
+            found, owner = np.concatenate(parts), np.unique(t).repeat([len(part) for part in parts])
+        place, owners = torch.from_numpy(found).to(codes), torch.from_numpy(owner).to(codes.device)
         gap = torch.cdist(codes, place).masked_fill(column[:, None] != owners, torch.inf).amin(1)
         return cls(place, owners, beta / float(gap.square().mean().clamp_min(1e-12)))
 

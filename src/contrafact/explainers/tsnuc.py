@@ -65,7 +65,8 @@ class TSNUC(GuidedExplainer):
         has gradients, else "predict_only".
     preset : "library" or "paper": the settings of all parameters left at None.
     autoencoder : a trained one, or "cnn" / "lstm" to be trained at fit, for at most `max_epochs`.
-    centroids : means over the classes the model sees ("predictions") or those of `y` ("labels").
+    centroids : means over the classes the model sees ("predictions") or those of `y` ("labels"); or
+        "prototypes", which a GLVQ learns in the code to tell the classes the model sees apart.
     n_centroids : clusters per class, at most.
     beta : sharpness of the soft minimum, per mean squared distance of a code to its centroid.
     lambda_model, lambda_distance, lambda_centroid : λ₁, λ₂ (x in scaled units), λ₃.
@@ -99,7 +100,7 @@ class TSNUC(GuidedExplainer):
         preset: Literal["library", "paper"] = "library",
         autoencoder: Autoencoder | Literal["cnn", "lstm"] | None = None,
         max_epochs: int = 500,
-        centroids: Literal["predictions", "labels"] = "predictions",
+        centroids: Literal["predictions", "labels", "prototypes"] = "predictions",
         n_centroids: int | None = None,
         beta: float = 1.0,
         lambda_model: float = 0.05,
@@ -148,7 +149,7 @@ class TSNUC(GuidedExplainer):
         for name, known in (
             ("mode", MODES),
             ("preset", tuple(PRESETS)),
-            ("centroids", ("predictions", "labels")),
+            ("centroids", ("predictions", "labels", "prototypes")),
         ):
             if getattr(self, name) not in known:
                 raise ValueError(f"{name} must be one of {', '.join(known)}, got {getattr(self, name)!r}.")
@@ -167,7 +168,10 @@ class TSNUC(GuidedExplainer):
         if self.centroids == "labels":
             column = torch.tensor([columns[label] for label in np.asarray(y).tolist()], device=X.device)
         self.latent_ = LatentSpace.fit(self._setting("autoencoder"), X, self.max_epochs)
-        self.centroids_ = Centroids.fit(self.latent_.codes, column, self._setting("n_centroids"), self.beta)
+        learnt = self.centroids == "prototypes"
+        self.centroids_ = Centroids.fit(
+            self.latent_.codes, column, self._setting("n_centroids"), self.beta, learnt
+        )
         self.carrier_ = Carrier.fit(self.latent_.codes, self.max_epochs, self.skip)
         self._check_centroids()
 

@@ -3,5 +3,6 @@
 from .base import Guide
 from .cluster import NearestUnlikeCluster
 from .neighbour import NearestUnlikeNeighbour
+from .prototype import NearestUnlikePrototype
 
-__all__ = ["Guide", "NearestUnlikeCluster", "NearestUnlikeNeighbour"]
+__all__ = ["Guide", "NearestUnlikeCluster", "NearestUnlikeNeighbour", "NearestUnlikePrototype"]

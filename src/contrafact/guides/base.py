@@ -11,6 +11,7 @@ from typing_extensions import Self
 
 from ..data.dataset import as_labels
 from ..models.classifier import Array, Classifier, Rows, as_classifier
+from ..prototypes.diversity import select_diverse
 
 
 class Guide(ABC):
@@ -85,6 +86,51 @@ class Guide(ABC):
     @abstractmethod
     def _nearest(self, x: torch.Tensor, pool: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:
         """The k nearest among the candidates `pool`: arrays (n, k, *shape), index (n, k)."""
+
+
+class PointGuide(Guide):
+    """Guides to points made from the reference rows: subclasses write `_make`.
+
+    A point that the model itself does not put in its class is replaced by the member of the class nearest to
+    it, so that every guide is a point of its class.
+
+    Parameters
+    ----------
+    diverse : with k > 1, points that differ from each other, rather than the k nearest.
+    """
+
+    diverse: bool = False
+
+    @abstractmethod
+    def _make(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Points (m, *shape) and the class (column) of each."""
+
+    def _prepare(self) -> None:
+        n_classes = len(self.classifier_.classes)
+        members = [(self.candidate_class_ == c).nonzero().flatten() for c in range(n_classes)]
+        points, of_class = self._make()
+        verdict = self.classifier_.verdict(points)
+        proba = verdict.proba
+        for i in (verdict.label.cpu() != of_class).nonzero().flatten().tolist():
+            inside = members[int(of_class[i])]
+            medoid = inside[(self.reference_[inside] - points[i]).flatten(1).norm(dim=1).argmin()]
+            points[i], proba[i] = self.reference_[medoid], self.candidate_proba_[medoid]
+        self.candidates_, self.candidate_proba_ = points, proba
+        self.candidate_class_ = of_class.to(points.device)
+
+    def _nearest(self, x: torch.Tensor, pool: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:
+        distance = (x[:, None] - self.candidates_[pool]).flatten(2).norm(dim=2)
+        distance, order = distance.sort(dim=1, stable=True)
+        if self.diverse and 1 < k < len(pool):
+            chosen = select_diverse(self.candidates_[pool[order]], k, quality=nearness(distance))
+            order = order.gather(1, chosen)
+        index = pool[order[:, :k]]
+        return self.candidates_[index], index
+
+
+def nearness(distance: torch.Tensor) -> torch.Tensor:
+    """How near candidates are, sorted by distance, beside the nearest: their quality as guides."""
+    return distance[:, :1].clamp_min(1e-12) / distance.clamp_min(1e-12)
 
 
 def to_numpy(x: torch.Tensor) -> Array:

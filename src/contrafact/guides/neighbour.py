@@ -6,8 +6,8 @@ from typing import Literal
 
 import torch
 
-from ..prototypes import select_diverse
-from .base import Guide, to_numpy
+from ..prototypes.diversity import select_diverse
+from .base import Guide, nearness, to_numpy
 
 
 class NearestUnlikeNeighbour(Guide):
@@ -67,8 +67,7 @@ class NearestUnlikeNeighbour(Guide):
         search = self._by_dtw if self.metric == "dtw" else self._by_products
         distance, index = search(x, pool, wanted)
         if wanted > k:
-            nearness = distance[:, :1].clamp_min(1e-12) / distance.clamp_min(1e-12)
-            chosen = select_diverse(self.candidates_[index], k, quality=nearness)
+            chosen = select_diverse(self.candidates_[index], k, quality=nearness(distance))
             index = index.gather(1, chosen)
         return self.candidates_[index], index
 

@@ -39,6 +39,7 @@ def make_twin(estimator: Any) -> Twin | None:
 
     Types are compared exactly, for a subclass may compute anything; and a twin is asked beside its estimator
     on a few rows before it is handed out. Pipelines may scale (Standard, MinMax, MaxAbs, Robust) and use PCA.
+    An estimator with a method `differentiable_twin`, as our prototype models have, brings its own.
 
     Examples
     --------
@@ -52,10 +53,13 @@ def make_twin(estimator: Any) -> Twin | None:
     steps = [step for _, step in estimator.steps] if type(estimator) is Pipeline else [estimator]
     steps = [step for step in steps if step is not None and step != "passthrough"]
     *transformers, classifier = steps or [None]
-    if type(classifier) not in _CLASSIFIERS or any(type(t) not in _TRANSFORMERS for t in transformers):
+    own = hasattr(classifier, "differentiable_twin")
+    if not own and type(classifier) not in _CLASSIFIERS:
+        return None
+    if any(type(t) not in _TRANSFORMERS for t in transformers):
         return None
     check_is_fitted(estimator)
-    decide = _CLASSIFIERS[type(classifier)](classifier)
+    decide = classifier.differentiable_twin() if own else _CLASSIFIERS[type(classifier)](classifier)
     if decide is None:
         return None
     stages = [*(_TRANSFORMERS[type(t)](t) for t in transformers), decide]
