@@ -173,8 +173,9 @@ class LayeredClassifier(PrototypeClassifier):
     layer_: Euclidean
 
     def _distances(self, X: Array) -> Array:
+        x = torch.from_numpy(np.require(X, requirements=["C", "W"]))  # torch takes no read-only memory
         with torch.no_grad():
-            parts = [self.layer_(part) for part in torch.from_numpy(X).split(4096)]
+            parts = [self.layer_(part) for part in x.split(4096)]
         return np.asarray(torch.cat(parts))
 
     def metric_(self) -> Array | None:

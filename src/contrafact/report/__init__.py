@@ -4,5 +4,16 @@ from .latent import plot_latent
 from .montage import montage, plot_audit
 from .page import write_report
 from .plots import plot, plot_many
+from .prototypes import plot_projection, plot_prototypes, plot_relevances
 
-__all__ = ["montage", "plot", "plot_audit", "plot_latent", "plot_many", "write_report"]
+__all__ = [
+    "montage",
+    "plot",
+    "plot_audit",
+    "plot_latent",
+    "plot_many",
+    "plot_projection",
+    "plot_prototypes",
+    "plot_relevances",
+    "write_report",
+]

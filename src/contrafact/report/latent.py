@@ -14,9 +14,6 @@ from . import panels
 from .plots import blank, chosen_rows, save
 from .words import headline, label_text
 
-# Okabe and Ito's palette, which colour-blind readers tell apart.
-COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#999999")
-
 
 def plot_latent(
     explainer: TSNUC | LatentCF, result: Counterfactuals, i: int = 0, path: str | Path | None = None
@@ -39,7 +36,7 @@ def plot_latent(
     figure.text(0.012, 0.95, panels.plain(headline(result, i)), fontweight="bold", fontsize=12)
     where, how = figure.subplots(1, 2, width_ratios=[1.4, 1])
     for c, name in enumerate(classes):
-        colour = COLOURS[c % len(COLOURS)]
+        colour = panels.colour(c)
         own = codes[label == c]
         where.scatter(*own.T, s=16, color=colour, alpha=0.5, linewidth=0, label=label_text(name, 16))
         if isinstance(explainer, TSNUC):

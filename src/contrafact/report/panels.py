@@ -19,6 +19,7 @@ from .words import counted, label_text, probability_text
 GREY, INK, ALARM = "#8C8C8C", "#404040", "#B34700"
 SMALL = 9.0
 SHADE = 0.15
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#999999")
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,11 @@ MISSED = Look("#D55E00", (4, 1.5), "best attempt", "best attempt, not reached")
 
 def look(result: Counterfactuals, i: int) -> Look:
     return REACHED if result.valid[i] else MISSED
+
+
+def colour(c: int) -> str:
+    """The colour of class c, from Okabe and Ito's palette, which colour-blind readers tell apart."""
+    return COLOURS[c % len(COLOURS)]
 
 
 def plain(text: str) -> str:
