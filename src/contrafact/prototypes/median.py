@@ -11,8 +11,11 @@ import torch
 from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from .base import Array, Counts, PrototypeClassifier, likely_temperature
+from .layers import Euclidean
+from .losses import class_scores
 
 METRICS = ("euclidean", "dtw", "precomputed")
 OBJECTIVES = ("sigmoid", "glvq", "rslvq")
@@ -174,6 +177,21 @@ class MedianLVQ(PrototypeClassifier):
         if self.metric == "euclidean":
             return np.asarray(cdist(X, prototypes))
         return self._dissimilarities(X, prototypes)
+
+    def metric_(self) -> None:
+        """None, plainly Euclidean: what exact counterfactuals need. Other dissimilarities have none."""
+        if self.metric != "euclidean":
+            raise TypeError(f"MedianLVQ(metric={self.metric!r}) has no linear metric.")
+
+    def differentiable_twin(self) -> Any:
+        """Rows → logits whose softmax is `predict_proba`, where the metric is Euclidean; else None."""
+        if self.metric != "euclidean":
+            return None
+        check_is_fitted(self)
+        layer = Euclidean(torch.from_numpy(self.prototypes_.reshape(len(self.prototypes_), -1)))
+        owner, n_classes, T = self._owner(), len(self.classes_), self.temperature_
+        tiny = torch.finfo(torch.float32).tiny  # the root has no slope at 0
+        return lambda x: class_scores(layer(x).clamp_min(tiny).sqrt(), owner.to(x.device), n_classes, T)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -146,8 +146,8 @@ def plot_projection(model: PrototypeClassifier, X: Any, y: Any, path: str | Path
     _scatter(ax, model, (rows - centre) @ plane, y, model.predict(X) != y)
     placed = (model.prototypes_.reshape(len(model.prototypes_), -1) - centre) @ plane
     for c, label in enumerate(model.classes_.tolist()):
-        own = placed[model.prototype_labels_ == label].T
-        ax.scatter(*own, s=190, marker="*", color=panels.colour(c), edgecolor="black", linewidth=1, zorder=3)
+        u, v = placed[model.prototype_labels_ == label].T
+        ax.scatter(u, v, s=190, marker="*", color=panels.colour(c), edgecolor="black", linewidth=1, zorder=3)
     explained = (spread[:2] ** 2).sum() / (spread**2).sum()
     ax.set_xlabel(
         f"the two show {explained:.0%} of what differs in the model's distance", fontsize=panels.SMALL
@@ -163,16 +163,10 @@ def plot_projection(model: PrototypeClassifier, X: Any, y: Any, path: str | Path
 
 def _scatter(ax: Axes, model: PrototypeClassifier, placed: Array, y: Array, wrong: Array) -> None:
     for c, label in enumerate(model.classes_.tolist()):
-        mark = MARKS[c // len(panels.COLOURS) % len(MARKS)]
-        ax.scatter(
-            *placed[y == label].T,
-            s=16,
-            marker=mark,
-            color=panels.colour(c),
-            alpha=0.55,
-            linewidth=0,
-            label=label_text(label, 16),
-        )
+        look: dict[str, Any] = {"marker": MARKS[c // len(panels.COLOURS) % len(MARKS)], "alpha": 0.55}
+        u, v = placed[y == label].T
+        ax.scatter(u, v, s=16, color=panels.colour(c), linewidth=0, label=label_text(label, 16), **look)
     if wrong.any():
         told = f"called otherwise ({int(wrong.sum())})"
-        ax.scatter(*placed[wrong].T, s=44, facecolor="none", edgecolor="black", linewidth=0.9, label=told)
+        u, v = placed[wrong].T
+        ax.scatter(u, v, s=44, facecolor="none", edgecolor="black", linewidth=0.9, label=told)

@@ -1,0 +1,275 @@
+"""MedianLVQ: a scikit-learn classifier whose prototypes are rows of its data."""
+
+import pickle
+import subprocess
+import sys
+import time
+import warnings
+
+import numpy as np
+import pytest
+from aeon.distances import dtw_pairwise_distance
+from reference_swap import Glvq, Rslvq, Sigmoid, candidates_for, reference_swap, set_cost
+from scipy.spatial.distance import cdist
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from contrafact.prototypes import swap
+from contrafact.prototypes.median import MedianLVQ
+
+OBJECTIVES = ["sigmoid", "glvq", "rslvq"]
+
+
+@parametrize_with_checks([MedianLVQ(), MedianLVQ(2, objective="rslvq"), MedianLVQ(metric="precomputed")])
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def clouds():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 150)
+    return rng.normal(size=(150, 3)) + 1.5 * rng.normal(size=(3, 3))[y], np.array(["ash", "oak", "elm"])[y]
+
+
+@pytest.fixture(scope="module")
+def series():
+    """Bumps of two shapes at random places: DTW finds them, Euclid does not."""
+    rng = np.random.default_rng(1)
+    y, t = np.repeat([0, 1], 15), np.arange(40)
+    place = rng.integers(8, 32, 30)
+    bump = np.exp(-(((t - place[:, None]) / 4) ** 2))
+    sharp = np.where(np.abs(t - place[:, None]) < 4, 1.0, 0.0)
+    return np.where(y[:, None] == 1, sharp, bump) + 0.02 * rng.normal(size=(30, 40)), y
+
+
+def objective_of(model):
+    return {"glvq": Glvq(), "sigmoid": Sigmoid(), "rslvq": Rslvq(model.temperature_)}[model.objective]
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("init", ["greedy", "kmeans++", "random"])
+def test_public_attributes_tell_the_cost_and_no_swap_lowers_it(clouds, objective, init):
+    X, y = clouds
+    model = MedianLVQ(3, objective=objective, init=init, random_state=0).fit(X, y)
+    D, judge = cdist(X, X), objective_of(model)
+    np.testing.assert_array_equal(model.prototypes_, X[model.prototype_indices_])
+    np.testing.assert_array_equal(model.prototype_labels_, y[model.prototype_indices_])
+    assert len(np.unique(model.prototypes_, axis=0)) == 9
+    assert (np.diff(model.loss_history_) < 0).all()
+    assert model.cost_ == model.loss_ == model.loss_history_[-1]
+    d, own = model.distances(X), y[:, None] == model.prototype_labels_
+    nearest = np.where(own, d, np.inf).min(1), np.where(own, np.inf, d).min(1)
+    if objective != "rslvq":
+        assert judge.cost(*nearest) == pytest.approx(model.cost_)
+    indices = model.prototype_indices_
+    assert set_cost(D, y, indices, judge) == pytest.approx(model.cost_)
+    for k in range(len(indices)):
+        for j in candidates_for(D, y, indices, k):
+            moved = np.where(np.arange(len(indices)) == k, j, indices)
+            assert set_cost(D, y, moved, judge) > model.cost_ - 1e-9
+
+
+def test_several_prototypes_of_a_class_do_not_collapse():
+    """A class in three places gets one prototype in each: a rule that weighs the class as a whole cannot."""
+    rng = np.random.default_rng(2)
+    centres = np.array([[0, 0], [8, 0], [4, 7], [4, 2.0], [12, 5], [-4, 5]])
+    X = np.repeat(centres, 20, axis=0) + 0.3 * rng.normal(size=(120, 2))
+    y = np.repeat([0, 0, 0, 1, 1, 1], 20)
+    for objective in OBJECTIVES:
+        model = MedianLVQ(3, objective=objective).fit(X, y)
+        assert sorted(cdist(model.prototypes_, centres).argmin(1)) == [0, 1, 2, 3, 4, 5]
+        assert model.score(X, y) == 1
+
+
+@pytest.mark.parametrize("metric", ["precomputed", "callable"])
+def test_one_dissimilarity_under_three_names(clouds, metric):
+    X, y = clouds
+    plain = MedianLVQ(2).fit(X, y)
+    if metric == "callable":
+        other = MedianLVQ(2, metric=lambda a, b: float(np.linalg.norm(a - b))).fit(X, y)
+        queries = X + 0.1
+    else:
+        other = MedianLVQ(2, metric=metric).fit(cdist(X, X), y)
+        queries = cdist(X + 0.1, X)
+        assert other.prototypes_ is None
+    np.testing.assert_array_equal(other.prototype_indices_, plain.prototype_indices_)
+    np.testing.assert_allclose(other.predict_proba(queries), plain.predict_proba(X + 0.1), rtol=1e-6)
+
+
+def test_direction_of_an_asymmetric_dissimilarity(clouds):
+    """D[i, j] goes from sample i to candidate j; the transposed matrix is another problem."""
+    X, y = clouds
+    rng = np.random.default_rng(3)
+    D = cdist(X, X) * rng.uniform(0.3, 3, (150, 150))
+    model = MedianLVQ(2, metric="precomputed", objective="glvq").fit(D, y)
+    assert set_cost(D, y, model.prototype_indices_, Glvq()) == pytest.approx(model.cost_)
+    assert set_cost(D.T, y, model.prototype_indices_, Glvq()) != pytest.approx(model.cost_, rel=1e-3)
+    np.testing.assert_array_equal(model.distances(D), D[:, model.prototype_indices_])
+
+
+def test_dtw(series):
+    X, y = series
+    model = MedianLVQ(metric="dtw", window=0.2).fit(X, y)
+    D = dtw_pairwise_distance(X, window=0.2)
+    assert set_cost(D, y, model.prototype_indices_, Sigmoid()) == pytest.approx(model.cost_)
+    np.testing.assert_allclose(model.distances(X), D[:, model.prototype_indices_])
+    lifted = MedianLVQ(metric="dtw", window=0.2).fit(X[:, None], y)
+    assert lifted.prototypes_.shape == (2, 1, 40)
+    np.testing.assert_array_equal(lifted.prototype_indices_, model.prototype_indices_)
+    np.testing.assert_array_equal(lifted.predict(X[:, None]), model.predict(X))
+
+
+def test_dtw_sees_what_euclid_does_not(series):
+    X, y = series
+    folds = StratifiedKFold(5)
+    warped = cross_val_score(MedianLVQ(metric="dtw", window=1.0), X, y, cv=folds).mean()
+    banded = cross_val_score(MedianLVQ(metric="dtw", window=0.0), X, y, cv=folds).mean()
+    assert warped > banded + 0.1  # a band of width 0 is squared Euclidean
+    assert warped > cross_val_score(MedianLVQ(), X, y, cv=folds).mean() + 0.1
+
+
+def test_rows_in_another_order_are_the_same_prototypes(clouds):
+    X, y = clouds
+    order = np.random.default_rng(4).permutation(len(X))
+    for objective in OBJECTIVES:
+        one = MedianLVQ(2, objective=objective).fit(X, y)
+        two = MedianLVQ(2, objective=objective).fit(X[order], y[order])
+        np.testing.assert_array_equal(order[two.prototype_indices_], one.prototype_indices_)
+
+
+def test_weights_are_repetitions_and_zero_is_absence(clouds):
+    X, y = clouds
+    weights = np.random.default_rng(5).integers(0, 4, len(X))
+    for objective in OBJECTIVES:
+        one = MedianLVQ(2, objective=objective).fit(X, y, sample_weight=weights)
+        two = MedianLVQ(2, objective=objective).fit(X.repeat(weights, 0), y.repeat(weights))
+        np.testing.assert_array_equal(one.prototypes_, two.prototypes_)
+        assert one.cost_ == pytest.approx(two.cost_)
+        assert (weights[one.prototype_indices_] > 0).all()
+    D = cdist(X, X)
+    three = MedianLVQ(2, metric="precomputed", objective=objective).fit(D, y, sample_weight=weights)
+    np.testing.assert_array_equal(three.prototype_indices_, one.prototype_indices_)
+    np.testing.assert_allclose(three.predict_proba(D), one.predict_proba(X))
+
+
+def test_units_do_not_matter(clouds):
+    X, y = clouds
+    plain = MedianLVQ(2).fit(X, y)
+    for unit in (1e-30, 1e30):
+        scaled = MedianLVQ(2).fit(unit * X, y)
+        np.testing.assert_array_equal(scaled.prototype_indices_, plain.prototype_indices_)
+        np.testing.assert_allclose(scaled.predict_proba(unit * X), plain.predict_proba(X), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"n_prototypes": {"ash": 1, "oak": 3, "elm": 2}},
+        {"objective": "glvq"},
+        {"objective": "rslvq"},
+        {"objective": "rslvq", "temperature": 5.0},
+        {"temperature": 5.0},
+        {"init": "random"},
+        {"init": "kmeans++"},
+        {"metric": lambda a, b: float(np.abs(a - b).max())},
+    ],
+)
+def test_every_option_matters(clouds, option):
+    X, y = clouds
+    plain = MedianLVQ(2, random_state=0).fit(X, y)
+    other = MedianLVQ(**{"n_prototypes": 2, "random_state": 0, **option}).fit(X, y)
+    assert not np.array_equal(plain.loss_history_, other.loss_history_) or not np.allclose(
+        plain.predict_proba(X), other.predict_proba(X)
+    )
+
+
+def test_numbers_of_prototypes_by_label(clouds):
+    X, y = clouds
+    model = MedianLVQ({"ash": 1, "oak": 3, "elm": 2}).fit(X, y)
+    labels, counts = np.unique(model.prototype_labels_, return_counts=True)
+    assert dict(zip(labels.tolist(), counts.tolist(), strict=True)) == {"ash": 1, "elm": 2, "oak": 3}
+
+
+def test_a_search_cut_short_says_so(clouds):
+    X, y = clouds
+    with pytest.warns(ConvergenceWarning, match="max_sweeps=1"):
+        model = MedianLVQ(3, init="random", random_state=0, max_sweeps=1).fit(X, y)
+    assert model.n_iter_ == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert MedianLVQ(3, init="random", random_state=0).fit(X, y).cost_ < model.cost_
+
+
+def test_grid_search_pipeline_pickle(clouds):
+    X, y = clouds
+    grid = GridSearchCV(
+        make_pipeline(StandardScaler(), MedianLVQ()),
+        {"medianlvq__n_prototypes": [1, 2], "medianlvq__objective": OBJECTIVES},
+        cv=3,
+    ).fit(X, y)
+    again = pickle.loads(pickle.dumps(grid.best_estimator_))
+    np.testing.assert_array_equal(again.predict(X), grid.predict(X))
+    assert clone(MedianLVQ(metric="dtw", window=0.1)).get_params()["window"] == 0.1
+    scores = cross_val_score(MedianLVQ(metric="precomputed"), cdist(X, X), y, cv=3)
+    np.testing.assert_allclose(scores, cross_val_score(MedianLVQ(), X, y, cv=3))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"metric": "manhatten"}, "metric must be one of .* got 'manhatten'"),
+        ({"objective": "lvq"}, "objective must be one of .* got 'lvq'"),
+        ({"init": "best"}, "init must be one of .* got 'best'"),
+        ({"temperature": 0.0}, "temperature must be positive, got 0.0"),
+        ({"window": 0.1}, "window must lie between 0 and 1, and is for metric='dtw'; got 0.1"),
+        ({"max_sweeps": 0}, "max_sweeps must be at least 1, got 0"),
+        ({"metric": "precomputed"}, r"square matrix of dissimilarities, got shape \(150, 3\)"),
+        ({"metric": lambda a, b: -1.0}, "at least 0, got -1.0"),
+        ({"metric": lambda a, b: np.nan}, "at least 0, got nan"),
+    ],
+)
+def test_errors_name_what_was_given(clouds, options, message):
+    with pytest.raises(ValueError, match=message):
+        MedianLVQ(**options).fit(*clouds)
+
+
+def test_numba_is_not_imported_before_a_fit():
+    code = "import sys; import contrafact.prototypes.median; sys.exit('numba' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("load", "bar"),
+    [(load_iris, 0.945), (load_wine, 0.945), (load_breast_cancer, 0.945), (load_digits, 0.90)],
+)
+def test_accuracy(load, bar):
+    X, y = load(return_X_y=True)
+    model = MedianLVQ(3) if load is load_digits else make_pipeline(StandardScaler(), MedianLVQ(3))
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+    assert cross_val_score(model, X, y, cv=folds).mean() >= bar
+
+
+def test_faster_than_the_plain_search():
+    rng = np.random.default_rng(0)
+    y = np.sort(rng.integers(0, 4, 3000))
+    X = rng.normal(size=(3000, 20)) + rng.normal(size=(4, 20))[y]
+    start = np.array([np.flatnonzero(y == c)[0] for c in range(4)])
+
+    def fast():
+        search = swap.SwapSearch(swap.EuclideanColumns(X), y, swap.GLVQCost(np.ones(len(y))), start)
+        search.run(100)
+        return search.indices
+
+    fast()  # compiles, if nothing has yet
+    began = time.perf_counter()
+    indices = fast()
+    middle = time.perf_counter()
+    expected, _ = reference_swap(cdist(X, X), y, start, Glvq())
+    assert indices.tolist() == expected.tolist()
+    assert time.perf_counter() - middle > 3 * (middle - began)
