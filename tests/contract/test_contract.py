@@ -14,7 +14,7 @@ CELLS = [
     for name, cls in explainer_classes().items()
     for i, params in enumerate(cls._get_test_params())
     for model, data in cases_for(cls(**params))
-    if i == 0 or model in ("torch", "forest")
+    if i == 0 or model in ("torch", "forest", "prototype")
 ]
 
 

@@ -40,6 +40,7 @@ class Tags:
     gradient : needs gradients (exact, by a twin, or zeroth-order).
     reference : needs reference data of at least two classes.
     constraints : kinds of constraint it can keep.
+    prototype_model : takes prototype models only.
     """
 
     modalities: tuple[str, ...] = ("series", "image", "row")
@@ -47,6 +48,7 @@ class Tags:
     gradient: bool = False
     reference: bool = True
     constraints: frozenset[str] = KINDS
+    prototype_model: bool = False
 
 
 class Explainer(BaseEstimator, ABC):  # type: ignore[misc]

@@ -157,11 +157,28 @@ class Counterfactuals:
             }
         )
 
-    def evaluate(self, metrics: Sequence[Any] | None = None, reference: Any = None) -> pd.DataFrame:
+    def evaluate(
+        self,
+        metrics: Sequence[Any] | None = None,
+        reference: Any = None,
+        *,
+        model: Any = None,
+        explainer: Any = None,
+        other_model: Any = None,
+        autoencoder: Any = None,
+    ) -> pd.DataFrame:
         """Score every row, failures included; see `contrafact.metrics.evaluate`."""
         from .. import metrics as room
 
-        return room.evaluate(self, metrics, reference)
+        return room.evaluate(
+            self,
+            metrics,
+            reference,
+            model=model,
+            explainer=explainer,
+            other_model=other_model,
+            autoencoder=autoencoder,
+        )
 
     def plot(self, i: int = 0, path: str | Path | None = None) -> Figure:
         """Picture of counterfactual i: before, after, what changed; written to `path` when given."""

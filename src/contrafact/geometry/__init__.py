@@ -1,6 +1,7 @@
-"""l_p balls and boxes: exact linear maximisation with a certificate, exact projections."""
+"""l_p balls, boxes and polyhedra: exact linear maximisation, projections, nearest points; certificates."""
 
 from .oracle import duality_gap, lmo
+from .polyhedron import Nearest, nearest_point
 from .projection import project
 
-__all__ = ["duality_gap", "lmo", "project"]
+__all__ = ["Nearest", "duality_gap", "lmo", "nearest_point", "project"]

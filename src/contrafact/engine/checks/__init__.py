@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..explainer import Explainer
 from . import cost, errors, invariance, limits, truth
-from .cases import MODELS, SHAPES, Case, make_case
+from .cases import MODELS, PROTOTYPE_MODELS, SHAPES, Case, make_case
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,13 +31,16 @@ def cases_for(
     explainer: Explainer, models: Sequence[str] | None = None, data: Sequence[str] | None = None
 ) -> Iterator[tuple[str, str]]:
     """Pairs (model kind, data kind) that the explainer's tags admit; ROCKET takes series only."""
+    usual = PROTOTYPE_MODELS if explainer.tags.prototype_model else MODELS
     for data_kind in data or SHAPES:
         modality = "series" if data_kind == "multivariate" else data_kind
         if modality not in explainer.tags.modalities:
             continue
         if data_kind == "multivariate" and not explainer.tags.multivariate:
             continue
-        for model_kind in models or MODELS:
+        for model_kind in models or usual:
+            if explainer.tags.prototype_model and model_kind not in PROTOTYPE_MODELS:
+                continue
             if model_kind != "rocket" or modality == "series":
                 yield model_kind, data_kind
 
@@ -54,7 +57,8 @@ def check_explainer(
     Parameters
     ----------
     explainer : an unfitted explainer, cheap enough for some hundred small requests; it is cloned.
-    models : kinds of model to try: "torch", "linear", "forest", "rocket", "callable"; default: all.
+    models : kinds of model to try: "torch", "linear", "forest", "rocket", "callable", "prototype"; default:
+        all but the last, which is for explainers of prototype models; they meet no other.
     data : kinds of data: "series", "multivariate", "image", "row"; default: all its tags admit.
     checks : names of checks; default: all.
 

@@ -13,6 +13,8 @@ from ...models.classifier import Array, Classifier, as_classifier
 from ..inputs import Modality
 
 MODELS = ("torch", "linear", "forest", "rocket", "callable")
+#: what explainers of prototype models meet instead
+PROTOTYPE_MODELS = ("prototype",)
 SHAPES: dict[str, tuple[int, ...]] = {
     "series": (1, 24),
     "multivariate": (3, 20),
@@ -40,8 +42,11 @@ class Case:
 
     def classifier(self, batch_size: int | None = None) -> Classifier:
         """A fresh wrapper, so that counts start at 0."""
-        own = hasattr(self.model, "classes_")
-        return as_classifier(self.model, classes=None if own else self.labels, batch_size=batch_size)
+        model = self.model
+        if self.model_kind == "prototype" and not hasattr(model, "prototypes_"):
+            model = Fronted(model.classifier.model, model, SHAPES[self.data_kind])
+        own = hasattr(model, "classes_")
+        return as_classifier(model, classes=None if own else self.labels, batch_size=batch_size)
 
     def fitted(self, explainer: Any, classifier: Classifier | None = None) -> Any:
         return explainer.fit(
@@ -50,10 +55,13 @@ class Case:
 
     def relabelled(self, labels: Array) -> Case:
         """The same decisions under other names."""
-        classifier = self.classifier()
         column = {label: i for i, label in enumerate(self.labels.tolist())}
         y = labels[[column[label] for label in self.y_reference.tolist()]]
-        return replace(self, model=Probabilities(classifier, len(labels)), y_reference=y, labels=labels)
+        if self.model_kind == "prototype":
+            model = train("prototype", self.X_reference, y)
+        else:
+            model = Probabilities(self.classifier(), len(labels))
+        return replace(self, model=model, y_reference=y, labels=labels)
 
 
 class Probabilities:
@@ -65,6 +73,21 @@ class Probabilities:
     def __call__(self, X: Array) -> Array:
         proba = self.classifier.predict_proba(X)[:, : self.n] + 1e-9
         return np.asarray(proba / proba.sum(1, keepdims=True))
+
+
+class Fronted:
+    """A prototype model for which a function of the instances, of this shape, answers."""
+
+    def __init__(self, model: Any, answer: Any, shape: tuple[int, ...]) -> None:
+        self.classes_, self.n_features_in_ = model.classes_, model.n_features_in_
+        self.prototypes_, self.prototype_labels_ = model.prototypes_, model.prototype_labels_
+        self.metric_, self.answer, self.shape = model.metric_, answer, shape
+
+    def predict_proba(self, X: Array) -> Array:
+        return np.asarray(self.answer(X.reshape(-1, *self.shape)))
+
+    def predict(self, X: Array) -> Array:
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(1)])
 
 
 class NearestCentre:
@@ -127,7 +150,11 @@ def train(model_kind: str, X: Array, y: Array) -> Any:
         return RocketClassifier(n_kernels=60, random_state=0).fit(X, y)
     if model_kind == "callable":
         return NearestCentre(X, y)
-    raise ValueError(f"model kind {model_kind!r} is unknown; kinds: {', '.join(MODELS)}.")
+    if model_kind == "prototype":
+        from ...prototypes import GLVQ
+
+        return GLVQ(n_prototypes=2, random_state=0).fit(X, y)
+    raise ValueError(f"model kind {model_kind!r} is unknown; kinds: {', '.join(MODELS + PROTOTYPE_MODELS)}.")
 
 
 def train_module(X: Array, y: Array) -> torch.nn.Module:

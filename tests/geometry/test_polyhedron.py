@@ -1,0 +1,255 @@
+import math
+
+import cvxpy as cp
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from contrafact.geometry import nearest_point, polyhedron
+
+INF = math.inf
+NORMS = ["l1", "l2"]
+KINDS = ["plain", "box", "frozen", "integers", "dependent", "scales"]
+
+
+def problems(kind, n=8, d=9, m=12, seed=0):
+    """x, A, b, lo, hi, frozen; most have a solution, some of them only just."""
+    rng = np.random.default_rng(seed)
+    A, x, z = rng.normal(size=(n, m, d)), rng.normal(size=(n, d)), rng.normal(size=(n, d))
+    lo, hi, frozen = np.full((n, d), -INF), np.full((n, d), INF), np.zeros((n, d), bool)
+    if kind == "integers":  # ties everywhere
+        A, x, z = rng.integers(-2, 3, A.shape) * 1.0, rng.integers(-3, 4, x.shape) * 1.0, np.round(2 * z)
+    if kind == "dependent":
+        A[:, m // 2 :], A[:, ::3] = A[:, : m - m // 2], 2 * A[:, ::3]
+        A[:, :, 1], x[:, 1] = A[:, :, 0], x[:, 0]
+    if kind == "scales":
+        A, x, z = A * 10.0 ** rng.integers(-6, 7, (n, m, 1)), 1e4 * x, 1e4 * z
+    if kind in ("box", "integers"):
+        lo = np.where(rng.random((n, d)) < 0.8, np.minimum(z, -0.5), -INF)
+        hi = np.where(rng.random((n, d)) < 0.8, np.maximum(z, 0.4), INF)
+    if kind == "frozen":
+        frozen = rng.random((n, d)) < 0.4
+    room = rng.choice([0.0, 0.0, 1.0, -0.1], (n, m)) * np.abs(A).max(2)
+    return x, A, np.einsum("nmd,nd->nm", A, z) + room, lo, hi, frozen
+
+
+def solve(norm, x, A, b, lo=-INF, hi=INF, frozen=None, **more):
+    x, A, b, lo, hi = (torch.as_tensor(v, dtype=torch.float64) for v in (x, A, b, lo, hi))
+    return nearest_point(x, A, b, norm, (lo, hi), None if frozen is None else torch.as_tensor(frozen), **more)
+
+
+def by_cvxpy(norm, x, A, b, lo, hi, frozen):
+    """The smallest norm of one problem, inf where there is none; rows and lengths to a common scale."""
+    lo, hi = np.where(frozen, x, lo), np.where(frozen, x, hi)
+    length = np.linalg.norm(A, axis=1)
+    A, b, unit = A / length[:, None], b / length, np.abs(x).max()
+    delta = cp.Variable(len(x))
+    limits = [A @ delta <= (b - A @ x) / unit]
+    for i in range(len(x)):
+        limits += [delta[i] >= (lo[i] - x[i]) / unit] if lo[i] > -INF else []
+        limits += [delta[i] <= (hi[i] - x[i]) / unit] if hi[i] < INF else []
+    objective = cp.norm(delta, 1) if norm == "l1" else cp.norm(delta, 2)
+    problem = cp.Problem(cp.Minimize(objective), limits)
+    problem.solve(solver="CLARABEL")
+    return INF if problem.status.startswith("infeasible") else unit * problem.value
+
+
+def check_kept(found, x, A, b, lo, hi, frozen):
+    """Every solution keeps every limit."""
+    ok = found.value.isfinite().numpy()
+    x_new = (x + found.delta.numpy())[ok]
+    scale = np.abs(A[ok]).max(2) * (
+        1 + np.abs(x[ok]).max(1, keepdims=True) + np.abs(x_new).max(1, keepdims=True)
+    )
+    assert (np.einsum("nmd,nd->nm", A[ok], x_new) <= b[ok] + 1e-9 * scale).all()
+    free = ~frozen[ok]
+    slack = 1e-14 * (1 + np.abs(x[ok]))
+    assert ((x_new >= lo[ok] - slack) & (x_new <= hi[ok] + slack) | ~free).all()
+    assert (found.delta.numpy()[ok][frozen[ok]] == 0).all()
+
+
+# --- optimal ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("norm", NORMS)
+def test_equals_cvxpy(norm, kind):
+    given = problems(kind)
+    found = solve(norm, *given)
+    expected = np.array([by_cvxpy(norm, *(v[i] for v in given)) for i in range(len(given[0]))])
+    np.testing.assert_array_equal(found.infeasible.numpy(), np.isinf(expected))
+    size = 1 + np.abs(given[0]).max()
+    np.testing.assert_allclose(found.value / size, expected / size, atol=1e-6)
+    assert found.gap.abs().max() <= 1e-9 * size
+    check_kept(found, *given)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_many_sizes(seed):
+    """Gap and feasibility need no reference; which problems have no solution, HiGHS tells."""
+    rng = np.random.default_rng(seed)
+    given = problems(KINDS[seed], 6, int(rng.integers(1, 40)), int(rng.integers(1, 40)), seed)
+    x, A, b, lo, hi, frozen = given
+    lo_, hi_ = np.where(frozen, x, lo), np.where(frozen, x, hi)
+    length = np.linalg.norm(A, axis=2)
+    none = [
+        linprog(
+            0 * x[i], A[i] / length[i][:, None], b[i] / length[i], bounds=np.stack([lo_[i], hi_[i]], 1)
+        ).status
+        == 2
+        for i in range(6)
+    ]
+    for norm in NORMS:
+        found = solve(norm, *given)
+        np.testing.assert_array_equal(found.infeasible.numpy(), none)
+        assert (found.gap.abs() <= 1e-9 * (1 + np.abs(x).max())).all()
+        check_kept(found, *given)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_a_point_inside_stays_where_it_is(norm):
+    x, A, b, *_ = problems("plain")
+    b = np.einsum("nmd,nd->nm", A, x)  # every constraint is met exactly
+    found = solve(norm, x, A, b + 1e-12)
+    assert (found.delta == 0).all() and (found.value == 0).all() and (found.lower_bound == 0).all()
+
+
+def test_one_half_space_by_hand():
+    """l2: along the normal; l1: the coordinate with the largest weight alone."""
+    x, A, b = [[1.0, 1.0, 1.0]], [[2.0, -1.0, 2.5]], [-1.0]
+    np.testing.assert_allclose(solve("l2", x, A, b).delta, -4.5 / 11.25 * np.array(A), atol=1e-12)
+    np.testing.assert_allclose(solve("l1", x, A, b).delta, [[0, 0, -1.8]], atol=1e-12)
+    np.testing.assert_allclose(solve("l1", x, A, b, lo=0.0).delta, [[-1, 0, -1]], atol=1e-12)
+
+
+def test_l1_solutions_are_vertices():
+    """As many values change, off their bounds, as constraints are tight; the others are exactly 0."""
+    given = problems("box", 40, 30, 6)
+    found = solve("l1", *given)
+    x, A, b, lo, hi, _ = given
+    for i in (~found.infeasible).nonzero().flatten().tolist():
+        delta = found.delta[i].numpy()
+        between = (delta != 0) & (delta != lo[i] - x[i]) & (delta != hi[i] - x[i])
+        tight = b[i] - A[i] @ (x[i] + delta) < 1e-9
+        assert between.sum() <= tight.sum()
+    assert (found.delta == 0).double().mean() > 0.3
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_rows_of_zeros_hold_or_not(norm):
+    A, b = [[0.0, 0.0], [-1.0, 0.0]], [[0.0, -2.0], [-1e-12, -2.0]]
+    found = solve(norm, np.zeros((2, 2)), A, b)
+    assert found.infeasible.tolist() == [False, True]
+    np.testing.assert_allclose(found.delta[0], [2, 0], atol=1e-12)
+
+
+def test_x_outside_its_bounds_is_brought_in():
+    x, A, b = [[3.0, -4.0, 0.0]], [[0.0, 0.0, 1.0]], [5.0]
+    for norm in NORMS:
+        np.testing.assert_allclose(solve(norm, x, A, b, -1.0, 1.0).delta, [[-2, 3, 0]])
+
+
+# --- the certificate ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_no_solution_comes_with_a_proof(norm):
+    """y ≥ 0 with min over the box of ⟨y, A x'⟩ above ⟨y, b⟩."""
+    x, A, b, lo, hi, _ = problems("box", 60, 4, 8)
+    found = solve(norm, x, A, b, lo, hi)
+    none = found.infeasible.numpy()
+    assert 5 < none.sum() < 55 and (found.lower_bound[none] == INF).all() and found.delta[none].isnan().all()
+    for i in np.flatnonzero(none):
+        y = found.y[i].numpy()
+        u = y @ A[i]
+        assert (y >= 0).all()
+        ends = np.where(u > 0, lo[i], hi[i])
+        bounded = np.isfinite(ends)
+        assert np.abs(u[~bounded]).max(initial=0) < 1e-9
+        assert u[bounded] @ ends[bounded] - y @ b[i] > 0
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_the_bound_is_that_of_y(norm):
+    """g(y) by cvxpy: minimise the Lagrangian over the box."""
+    x, A, b, lo, hi, _ = problems("box", 4)
+    lo, hi = np.maximum(lo, -9), np.minimum(hi, 9)
+    found = solve(norm, x, A, b, lo, hi)
+    for i in (~found.infeasible).nonzero().flatten().tolist():
+        delta = cp.Variable(9)
+        objective = cp.norm(delta, 1) if norm == "l1" else cp.sum_squares(delta) / 2
+        lagrangian = objective + found.y[i].numpy() @ (A[i] @ (x[i] + delta) - b[i])
+        g = cp.Problem(cp.Minimize(lagrangian), [x[i] + delta >= lo[i], x[i] + delta <= hi[i]]).solve(
+            "CLARABEL"
+        )
+        bound = g if norm == "l1" else math.sqrt(2 * max(g, 0))
+        assert bound == pytest.approx(found.lower_bound[i].item(), abs=1e-4)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from(KINDS), st.integers(1, 12), st.integers(1, 12))
+def test_no_solution_is_below_its_bound(seed, kind, d, m):
+    if kind == "dependent":
+        d, m = d + 2, m + 2
+    given_ = problems(kind, 3, d, m, seed)
+    for norm in NORMS:
+        found = solve(norm, *given_)
+        size = 1 + np.abs(given_[0]).max()
+        assert (found.gap >= -1e-8 * size).all() and (found.lower_bound >= 0).all() and (found.y >= 0).all()
+        assert found.value.isfinite().logical_xor(found.infeasible).all()
+        check_kept(found, *given_)
+
+
+def test_a_method_that_gives_up_does_not_pretend(monkeypatch):
+    x, A, b, *_ = problems("plain")
+    expected = solve("l2", x, A, b)
+    monkeypatch.setattr(polyhedron, "_uphill", lambda A, s, y, free: torch.zeros_like(y))
+    found = solve("l2", x, A, b)
+    lost = (expected.value > 0) & ~expected.infeasible
+    assert lost.any() and (found.value[lost] == INF).all() and (found.gap[lost] == INF).all()
+    assert not found.infeasible[lost].any() and (found.lower_bound <= expected.value).all()
+
+
+# --- in batches ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_batch_equals_loop(norm, monkeypatch):
+    given = problems("box", 20)
+    together = solve(norm, *given)
+    alone = [solve(norm, *(v[i : i + 1] for v in given)) for i in range(20)]
+    has = ~together.infeasible  # proofs that there is none may differ
+    for name in ("delta", "y", "lower_bound"):
+        one = torch.cat([getattr(a, name) for a in alone])
+        torch.testing.assert_close(getattr(together, name)[has], one[has], atol=1e-9, rtol=1e-9)
+    assert (torch.cat([a.infeasible for a in alone]) != has).all() and 0 < has.sum() < 20
+    monkeypatch.setattr(polyhedron, "_BLOCK", 200)
+    torch.testing.assert_close(
+        solve(norm, *given).delta, together.delta, atol=1e-9, rtol=1e-9, equal_nan=True
+    )
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_shared_half_spaces(norm):
+    x, A, b, *_ = problems("plain", 12)
+    which = torch.arange(12) % 3
+    apart = solve(norm, x, A[which], b)
+    torch.testing.assert_close(solve(norm, x, A[:3], b, which=which).delta, apart.delta, equal_nan=True)
+    one = solve(norm, x, A[0], b[0])
+    repeated = solve(norm, x, np.repeat(A[:1], 12, 0), np.repeat(b[:1], 12, 0))
+    torch.testing.assert_close(one.delta, repeated.delta, equal_nan=True)
+
+
+def test_nothing_asked_nothing_answered():
+    found = solve("l1", np.empty((0, 3)), np.ones((2, 3)), np.ones(2))
+    assert found.delta.shape == (0, 3) and found.y.shape == (0, 2) and len(found.gap) == 0
+
+
+def test_errors_name_the_argument():
+    with pytest.raises(ValueError, match="norm must be 'l1' or 'l2', got 'linf'"):
+        solve("linf", [[0.0]], [[1.0]], [1.0])
+    with pytest.raises(ValueError, match="bounds"):
+        solve("l2", [[0.0]], [[1.0]], [1.0], 1.0, -1.0)
