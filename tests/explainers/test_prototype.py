@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
 import contrafact as cf
-from contrafact.prototypes import GLVQ, GMLVQ, GRLVQ, LGMLVQ
+from contrafact.prototypes import GLVQ, GMLVQ, GRLVQ, LGMLVQ, MedianLVQ
 
 ORDER = {"l1": 1, "l2": 2}
 
@@ -309,3 +309,14 @@ def test_shapes_of_series_and_images():
         X = rng.normal(size=(5, *shape))
         result = explained(Given(w, np.array(["a", "a", "b", "b"])), X)
         assert result.X_cf.shape == X.shape and result.info["certified"].all() and result.valid.all()
+
+
+def test_median_models_are_exact_too():
+    """Their distance is not squared: the decision is the same, a confidence is not certified."""
+    X, y = load_iris(return_X_y=True)
+    model = MedianLVQ(2).fit(X, y)
+    explainer = cf.PrototypeCounterfactual().fit(model, X, y)
+    exact = explainer.explain(X[:20], target=1)
+    assert exact.valid.all() and exact.info["certified"].all()
+    assert not explainer.explain(X[:5], target=1, confidence=0.7).info["certified"].any()
+    assert cf.as_classifier(model).differentiable

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal
 
-import numpy as np
 import torch
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
 from ..engine import Batch, Candidates, Explainer, Tags, smallest_level
 from ..geometry import nearest_point
-from ..models.adapters import EstimatorClassifier
-from ..models.classifier import Array, Classifier, Reshaped
+from ..models.classifier import Array
+from .unfolding import unfold
 
 #: By how much of the distances another prototype must be farther, so that rounding can't undo the decision;
 #: the later ones where the model, in lower precision, does not agree to the first.
@@ -22,19 +19,6 @@ MARGINS = (1e-11, 1e-9, 1e-7, 1e-5)
 STEPS = 64
 #: Numbers in the constraints of the rows that are worked on at once.
 CHUNK = 2**21
-
-
-@runtime_checkable
-class PrototypeModel(Protocol):
-    """Names the class of the nearest prototype: d_k = ‖Ω (x − w_k)‖², of equally near ones the first."""
-
-    classes_: Array
-    prototypes_: Array
-    prototype_labels_: Array
-
-    def metric_(self) -> Array | None:
-        """Ω as (rank, D), or (K, rank, D) where every prototype has its own; None: plainly Euclidean."""
-        ...
 
 
 class PrototypeCounterfactual(Explainer):
@@ -97,7 +81,10 @@ class PrototypeCounterfactual(Explainer):
         self.prototypes_, self.omega_ = (w - shift) / gain, None if metric is None and plain else omega
         classes = self.classifier_.classes.tolist()
         self.owner_ = torch.tensor([classes.index(label) for label in model.prototype_labels_.tolist()])
-        self.temperature_: float | None = getattr(model, "temperature_", None)
+        # A lead in squared distances tells the probability where these are what it is a softmax of.
+        self.temperature_: float | None = None
+        if getattr(model, "squared", True):
+            self.temperature_ = getattr(model, "temperature_", None)
 
     def _explain(self, batch: Batch) -> Candidates:
         parts = []
@@ -159,7 +146,8 @@ class PrototypeCounterfactual(Explainer):
         self._tell_short(batch, rows, at, row[~none], confidence)
         distance = self._length((x_cf - batch.x[owner]).double().flatten(1))
         gap = distance - bound
-        certified = gap <= 1e-6 * distance.clamp_min(1)
+        asked = confidence is None or self.temperature_ is not None
+        certified = (gap <= 1e-6 * distance.clamp_min(1)) & asked
         info = {"distance": distance, "lower_bound": bound, "gap": gap, "certified": certified}
         return Candidates(x_cf, owner, {"prototype": j[chosen], **info})
 
@@ -300,29 +288,3 @@ def displacements(batch: Batch, x: torch.Tensor) -> tuple[torch.Tensor, torch.Te
     limits, frozen = batch.feasible, batch.feasible.frozen.flatten()
     lo, hi = (limit.double().flatten() - x for limit in (limits.lower, limits.upper))
     return lo.masked_fill(frozen, 0), hi.masked_fill(frozen, 0)
-
-
-def unfold(classifier: Classifier, X: torch.Tensor) -> tuple[PrototypeModel, torch.Tensor, torch.Tensor]:
-    """The prototype model behind a classifier, and gain, shift of the scalers before it: gain·x + shift."""
-    inner = classifier.inner if isinstance(classifier, Reshaped) else classifier
-    model: Any = inner.model if isinstance(inner, EstimatorClassifier) else inner
-    model = getattr(model, "best_estimator_", model)
-    steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
-    *scalers, final = (step for step in steps if step not in (None, "passthrough"))
-    known = (StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler)
-    linear = all(isinstance(step, known) and not getattr(step, "clip", False) for step in scalers)
-    if not linear or not isinstance(final, PrototypeModel):
-        raise TypeError(
-            "model must be a fitted prototype model (contrafact.prototypes: GLVQ, GMLVQ, …, which have "
-            "prototypes_, prototype_labels_ and metric_()), alone or in a Pipeline behind StandardScaler, "
-            f"MinMaxScaler, MaxAbsScaler or RobustScaler without clipping; got {model!r}."
-        )
-    if not scalers:
-        return final, torch.ones_like(X[0]), torch.zeros_like(X[0])
-    assert isinstance(inner, EstimatorClassifier)
-    low, high = X.amin(0), X.amax(0)
-    high = torch.where(high > low, high, low + 1)
-    ends = model[:-1].transform(inner._as_model_input(torch.stack([low, high])))
-    at_low, at_high = torch.from_numpy(np.asarray(ends))
-    gain = (at_high - at_low) / (high - low)
-    return final, gain, at_low - gain * low

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
@@ -35,6 +35,8 @@ class PrototypeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[
     `shape_` (of one instance), `n_features_in_` (numbers in one instance).
     """
 
+    #: whether probabilities are a softmax of squared distances
+    squared: ClassVar[bool] = True
     classes_: Array
     prototypes_: Array
     prototype_labels_: Array
@@ -49,7 +51,7 @@ class PrototypeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[
     # --- what the model says --------------------------------------------------------------------------------
 
     def distances(self, X: Any) -> Array:
-        """(n, K) distances to all prototypes, squared where they are Euclidean."""
+        """(n, K) distances to all prototypes, squared where `squared` says so."""
         check_is_fitted(self)
         return self._distances(self._read(X))
 

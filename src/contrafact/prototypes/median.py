@@ -66,6 +66,8 @@ class MedianLVQ(PrototypeClassifier):
     0.97
     """
 
+    squared = False
+
     def __init__(
         self,
         n_prototypes: Counts = 1,
