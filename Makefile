@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint types check bench-gradient bench-latent bench-lmo bench-robust bench-visual clean
+.PHONY: demo test lint types check bench-gradient bench-latent bench-lmo bench-prototypes bench-robust bench-visual clean
 
 .venv/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -44,6 +44,17 @@ bench-latent: .venv/.installed
 bench-lmo: .venv/.installed
 	$(BIN)/python benchmarks/lmo.py
 
+benchmarks/.venv-prosemble/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv benchmarks/.venv-prosemble
+	benchmarks/.venv-prosemble/bin/pip install --quiet --constraint constraints.txt torch==2.13.0
+	benchmarks/.venv-prosemble/bin/pip install --quiet --constraint constraints.txt --editable .
+	benchmarks/.venv-prosemble/bin/pip install --quiet --constraint constraints.txt "prosemble[jax]==2.4.0" jax==0.10.2 optax==0.2.8
+	touch $@
+
+# PART=accuracy, median or speed renews one section of the results.
+bench-prototypes: benchmarks/.venv-prosemble/.installed
+	benchmarks/.venv-prosemble/bin/python benchmarks/prototypes.py $(if $(PART),--part $(PART))
+
 bench-robust: .venv/.installed
 	$(BIN)/python benchmarks/robust_training.py
 
@@ -51,4 +62,4 @@ bench-visual: .venv/.installed
 	$(BIN)/python benchmarks/visual.py $(if $(DATA),--data $(DATA))
 
 clean:
-	rm -rf .venv benchmarks/.venv build dist .coverage htmlcov .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv benchmarks/.venv benchmarks/.venv-prosemble build dist .coverage htmlcov .mypy_cache .ruff_cache .pytest_cache

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 from contrafact.engine.result import Counterfactuals
+from contrafact.models.autoencoders import Autoencoder
 
 
 @pytest.fixture
@@ -56,3 +58,38 @@ def three(make):
         [[0.75, 0.25], [0.875, 0.125], [1.0, 0.0]],
         [[0.25, 0.75], [0.625, 0.375], [1.0, 0.0]],
     )
+
+
+class Zero(Autoencoder):
+    """Rebuilds nothing: what is left of x is x."""
+
+    def __init__(self, shape):
+        super().__init__(shape, 1)
+        self.weight = torch.nn.Parameter(torch.zeros(1, dtype=torch.float64))
+
+    def _encode(self, x):
+        return x.flatten(1)[:, :1]
+
+    def _decode(self, z):
+        return torch.zeros(len(z), *self.shape, dtype=z.dtype)
+
+
+@pytest.fixture
+def zero():
+    """Makes an autoencoder that rebuilds nothing, for instances of a shape."""
+    return Zero
+
+
+@pytest.fixture
+def changes(make):
+    """Rows x → x' judged by a function of rows that gives P("b"); "b" is wanted."""
+
+    def build(p_b, X, X_cf, **other):
+        def model(rows):
+            p = np.clip(p_b(rows.reshape(len(rows), -1)).astype(float), 0, 1)
+            return np.stack([1 - p, p], 1)
+
+        X, X_cf = np.asarray(X, dtype=float), np.asarray(X_cf, dtype=float)
+        return make(X, X_cf, model(X), model(X_cf), **{"modality": "row", **other}), model
+
+    return build

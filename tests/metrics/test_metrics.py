@@ -26,9 +26,16 @@ REFERENCE_FREE = {
     "linf": [4, 1, 0],
     "mae": [7 / 8, 5 / 8, 0],
     "rmse": [(25 / 8) ** 0.5, (5 / 8) ** 0.5, 0],
+    "dtw": [5, 5**0.5, 0],
     "sparsity": [2 / 8, 5 / 8, 0],
     "unchanged_fraction": [6 / 8, 3 / 8, 1],
     "segments": [2, 3, 0],
+    "segment_length": [1, 5 / 3, NAN],
+    "contiguity": [0, 2 / 4, NAN],
+    "gini": [43 / 56, 15 / 40, NAN],
+    "hoyer": [(8**0.5 - 7 / 5) / (8**0.5 - 1), (8**0.5 - 5**0.5) / (8**0.5 - 1), NAN],
+    "diversity": [NAN, NAN, NAN],
+    "coverage": [1, 0, 0],
     "seconds": [0.5, 0.5, 0.5],
     "calls": [7, 8, 9],
 }
@@ -114,21 +121,14 @@ def test_image_regions_touch_at_sides_over_all_channels():
     assert count_regions(changed[:, 0, :, 0], "row").tolist() == [1, 0]
 
 
-def test_knn_distance_by_hand(make):
-    X = np.zeros((2, 4))
-    result = make(X, np.array([[0.0] * 4, [2.0] * 4]), [[1, 0]] * 2, [[1, 0]] * 2, modality="row")
-    reference = np.arange(7.0)[:, None] * np.ones(4)
-    # RMS distance between constant rows is the difference of the constants.
-    assert evaluate(result, "knn_distance", reference)["knn_distance"].tolist() == [2, 6 / 5]
-    assert evaluate(result, "knn_distance", reference[:2])["knn_distance"].tolist() == [0.5, 1.5]
-
-
-def test_knn_distance_in_blocks(make):
-    rng = np.random.default_rng(1)
-    X, reference = rng.normal(size=(600, 3)), rng.normal(size=(50, 3))
-    result = make(X, X, np.eye(2)[[0] * 600], np.eye(2)[[0] * 600], modality="row")
-    distance = np.sort(np.sqrt(np.square(X[:, None] - reference).mean(2)), axis=1)[:, :5].mean(1)
-    np.testing.assert_allclose(evaluate(result, "knn_distance", reference)["knn_distance"], distance)
+def test_dtw_forgives_a_shift_and_never_exceeds_l2(make):
+    rng = np.random.default_rng(0)
+    X = np.vstack([[0, 1, 0, 0, 0], rng.normal(size=(20, 5))])
+    X_cf = np.vstack([[0, 0, 0, 1, 0], rng.normal(size=(20, 5))])
+    p = [[1, 0]] * 21
+    frame = evaluate(make(X, X_cf, p, p), ["dtw", "l2"])
+    assert frame.loc[0, ["dtw", "l2"]].tolist() == [0, 2**0.5]
+    assert (frame["dtw"] <= frame["l2"] + 1e-12).all()
 
 
 def test_relative_distance_by_hand(make):
@@ -144,16 +144,68 @@ def test_relative_distance_by_hand(make):
 
 
 def test_empty_result(three):
-    frame = evaluate(three[:0], reference=(np.zeros((6, 2, 4)), ["a", "b"] * 3))
-    assert frame.shape == (0, 2 + len(list_metrics()))
+    frame = evaluate(
+        three[:0],
+        reference=(np.zeros((6, 2, 4)), ["a", "b"] * 3),
+        model=lambda X: np.tile([1.0, 0.0], (len(X), 1)),
+        other_model=lambda X: np.tile([1.0, 0.0], (len(X), 1)),
+    )
+    assert len(frame) == 0
+    assert set(frame.attrs["left_out"]) == {
+        "autoencoder_residual",
+        "autoencoder_residual_increase",
+        "lipschitz",
+        "perturbation_auc",
+        "perturbation_auc_reversed",
+    }
 
 
-def test_all_whose_needs_are_met(three):
-    rows = np.ones((6, 2, 4))
-    named = set(list_metrics()["name"])
+def test_all_that_can_be_computed_and_why_not_the_rest(three):
+    rows = np.random.default_rng(0).normal(size=(6, 2, 4))
+    needs = list_metrics().set_index("name")["needs"].str.split(", ").map(lambda parts: set(parts) - {""})
+    for passed, available in [
+        ({}, set()),
+        ({"reference": rows}, {"reference"}),
+        ({"reference": (rows, ["a", "b"] * 3)}, {"reference", "labels"}),
+    ]:
+        frame = evaluate(three, **passed)
+        met = needs.index[needs.map(lambda parts, available=available: parts <= available)]
+        assert set(frame.columns) == {"source", "status", *met}
+        assert set(frame.attrs["left_out"]) == set(needs.index) - set(met)
+        assert set(frame.attrs["direction"]) == set(met)
+    assert frame.attrs["left_out"]["redundancy"] == (
+        "needs more than the result: pass model=, the model that was explained"
+    )
     assert set(evaluate(three).columns) == {"source", "status", *REFERENCE_FREE}
-    assert named - set(evaluate(three, reference=rows).columns) == {"relative_distance"}
-    assert named <= set(evaluate(three, reference=(rows, ["a", "b"] * 3)).columns)
+
+
+def test_metrics_say_where_they_make_no_sense(make):
+    p = [[0.9, 0.1]]
+    result = make(np.zeros((1, 4)), np.ones((1, 4)), p, p, modality="row")
+    left_out = evaluate(result, reference=np.zeros((3, 4))).attrs["left_out"]
+    for name in ("dtw", "dtw_lof", "dtw_lof_increase", "dtw_lof_inlier"):
+        assert left_out[name] == "is for series data; this result holds row data"
+    assert left_out["contiguity"] == "is for series and image data; this result holds row data"
+    with pytest.raises(ValueError, match="'dtw' is for series data; this result holds row data"):
+        evaluate(result, "dtw")
+    image = make(np.zeros((1, 1, 2, 2)), np.ones((1, 1, 2, 2)), p, p, modality="image")
+    assert "dtw" in evaluate(image).attrs["left_out"]
+    assert evaluate(image)["contiguity"].tolist() == [1]
+
+
+def test_detectors_say_how_many_rows_they_need(three):
+    assert (
+        evaluate(three, reference=np.zeros((1, 2, 4))).attrs["left_out"]["lof"]
+        == "needs 2 reference rows, got 1"
+    )
+    with pytest.raises(ValueError, match="'dtw_lof_inlier' needs 2 reference rows, got 1"):
+        evaluate(three, "dtw_lof_inlier", np.zeros((1, 2, 4)))
+
+
+def test_the_result_passes_everything_on(three):
+    model = lambda X: np.tile([1.0, 0.0], (len(X), 1))  # noqa: E731
+    frame = three.evaluate(["transfer_validity", "redundancy"], model=model, other_model=model)
+    np.testing.assert_array_equal(frame["transfer_validity"], [0, 0, 0])
 
 
 def test_instances_and_names(three):
@@ -162,7 +214,7 @@ def test_instances_and_names(three):
 
         name, direction = "constant", "max"
 
-        def compute(self, result, reference=None):
+        def compute(self, result, given):
             return np.full(len(result), 2)
 
     frame = evaluate(three, ["l1", Constant()])
@@ -174,7 +226,7 @@ def test_instances_and_names(three):
 class Short(Metric):
     name, direction = "short", "max"
 
-    def compute(self, result, reference=None):
+    def compute(self, result, given):
         return np.zeros(1)
 
 
@@ -185,6 +237,11 @@ class Short(Metric):
         (("knn_distance",), ValueError, "'knn_distance' needs.*pass reference=X,"),
         (("relative_distance",), ValueError, r"pass reference=\(X, y\)"),
         (("relative_distance", np.ones((2, 2, 4))), ValueError, r"pass reference=\(X, y\)"),
+        (("redundancy",), ValueError, "'redundancy' needs.*pass model=, the model that was explained"),
+        (("lipschitz",), ValueError, "pass explainer=, the fitted explainer and reference=X,"),
+        (("perturbation_auc",), ValueError, 'model=.*info has "saliency"'),
+        (("autoencoder_residual", np.ones((2, 2, 4))), ValueError, "pass autoencoder=, a fitted Autoencoder"),
+        (("lof", np.full((2, 2, 4), NAN)), ValueError, "The reference.*NaN"),
         ((["l1", "l1"],), ValueError, "Two columns would be called 'l1'"),
         (([3],), TypeError, "name or an instance of Metric, got 3"),
         ((Short(),), ValueError, r"'short' gave shape \(1,\) for 3"),

@@ -1,6 +1,8 @@
 """Metrics: one number per counterfactual, failures included."""
 
+from .aggregate import aggregate
 from .base import Metric
 from .evaluation import evaluate, list_metrics
+from .given import Given, Reference
 
-__all__ = ["Metric", "evaluate", "list_metrics"]
+__all__ = ["Given", "Metric", "Reference", "aggregate", "evaluate", "list_metrics"]

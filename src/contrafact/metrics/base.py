@@ -1,22 +1,28 @@
-"""Metric: one question about every counterfactual; Reference: the rows it may be compared with."""
+"""Metric: one question about every counterfactual."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import torch
 
-from ..data.dataset import as_labels
 from ..engine.result import Counterfactuals
 from ..models.classifier import Array
+
+if TYPE_CHECKING:
+    from .given import Given
 
 #: What a metric can need, and how to give it.
 NEEDS = {
     "reference": "reference=X, rows of the same shape as those explained",
     "labels": "reference=(X, y), rows of the same shape as those explained and their classes",
+    "model": "model=, the model that was explained",
+    "explainer": "explainer=, the fitted explainer",
+    "other_model": "other_model=, a model for the same classes that was trained independently",
+    "autoencoder": 'autoencoder=, a fitted Autoencoder, or "cnn" or "lstm" to fit one to the reference',
+    "saliency": 'a result whose info has "saliency" or "importance", as CELS and NativeGuide give',
 }
 
 
@@ -28,48 +34,33 @@ class Metric(ABC):
 
     name : the column it fills; no two definitions share one.
     direction : "min" when less is better, "max" when more is.
-    needs : what has to be passed besides the result, keys of `NEEDS`.
+    needs : what it takes besides the result, keys of `NEEDS`.
+    modalities : the kinds of data for which it makes sense.
     """
 
     name: ClassVar[str]
     direction: ClassVar[Literal["min", "max"]]
     needs: ClassVar[frozenset[str]] = frozenset()
+    modalities: ClassVar[tuple[str, ...]] = ("series", "image", "row")
 
     @abstractmethod
-    def compute(self, result: Counterfactuals, reference: Any = None) -> Array:
+    def compute(self, result: Counterfactuals, given: Given) -> Array:
         """Scores (n,), floats; NaN only where the metric's docstring says it is undefined."""
 
-
-@dataclass(frozen=True)
-class Reference:
-    """Reference rows, flattened, and their labels where they were given."""
-
-    rows: Array
-    labels: Array | None
-
-    @classmethod
-    def read(cls, reference: Any, result: Counterfactuals) -> Reference:
-        """Check `X`, or a pair `(X, y)`, against the instances of a result."""
-        X, y = reference if is_labelled(reference) else (reference, None)
-        rows, shape = as_array(X), _instance_shape(result)
-        lifted = rows[:, None] if result.modality == "series" and rows.ndim == 2 else rows
-        if lifted.shape[1:] != shape or not len(rows):
-            raise ValueError(
-                f"The reference has shape {rows.shape}; the instances of this result have shape {shape}, so "
-                f"accepted is (m, {', '.join(map(str, shape))}) with at least one row."
-            )
-        labels = None if y is None else as_labels(as_array(y), "The reference's y", len(rows))
-        if labels is not None and not set(labels.tolist()) & set(result.classes.tolist()):
-            found, known = (", ".join(map(repr, np.unique(c)[:9].tolist())) for c in (labels, result.classes))
-            raise ValueError(f"The reference's labels are {found}; the classes of this result are {known}.")
-        return cls(lifted.reshape(len(rows), -1).astype(np.float64), labels)
+    def lacks(self, result: Counterfactuals, given: Given) -> str:
+        """Why it can't be computed here; empty where it can."""
+        if result.modality not in self.modalities:
+            return f"is for {' and '.join(self.modalities)} data; this result holds {result.modality} data"
+        missing = self.needs - given.kinds(result)
+        if missing:
+            hints = [NEEDS.get(need, need) for need in sorted(missing - _told_by(missing))]
+            return f"needs more than the result: pass {' and '.join(hints)}"
+        return ""
 
 
-def is_labelled(reference: Any) -> bool:
-    """A tuple is a pair (X, y); anything else is X."""
-    if isinstance(reference, tuple) and len(reference) != 2:
-        raise ValueError(f"reference is a tuple of {len(reference)}; accepted: X, or the pair (X, y).")
-    return isinstance(reference, tuple)
+def _told_by(missing: frozenset[str]) -> frozenset[str]:
+    """The hint for labels tells how to give a reference too."""
+    return frozenset({"reference"}) if "labels" in missing else frozenset()
 
 
 def as_array(values: Any) -> Array:
@@ -79,11 +70,18 @@ def as_array(values: Any) -> Array:
 
 def flat(result: Counterfactuals) -> tuple[Array, Array]:
     """Instances and counterfactuals as float64 (n, size), so that differences are not rounded twice."""
-    size = int(np.prod(_instance_shape(result)))
+    size = int(np.prod(instance_shape(result)))
     before, after = (as_array(x).reshape(len(result), size) for x in (result.X, result.X_cf))
     return before.astype(np.float64), after.astype(np.float64)
 
 
-def _instance_shape(result: Counterfactuals) -> tuple[int, ...]:
+def moved(result: Counterfactuals) -> Array:
+    """|x' − x|, (n, d)."""
+    before, after = flat(result)
+    return np.asarray(np.abs(after - before))
+
+
+def instance_shape(result: Counterfactuals) -> tuple[int, ...]:
+    """Of one instance, series with their channel axis."""
     shape = tuple(result.X.shape[1:])
     return (1, *shape) if result.modality == "series" and len(shape) == 1 else shape

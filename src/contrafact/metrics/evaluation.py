@@ -9,63 +9,107 @@ import numpy as np
 import pandas as pd
 
 from ..engine.result import Counterfactuals
-from .base import NEEDS, Metric, is_labelled
-from .basic import BASIC
+from ..models.classifier import Array
+from .base import Metric
+from .behaviour import BEHAVIOUR
+from .distance import DISTANCE
+from .economy import ECONOMY
+from .given import Given, Reference
+from .plausibility import PLAUSIBILITY
+from .sets import SETS
+from .stability import STABILITY
+from .validity import COST, VALIDITY
 
-METRICS: dict[str, type[Metric]] = {metric.name: metric for metric in BASIC}
+METRICS: dict[str, type[Metric]] = {
+    metric.name: metric
+    for dimension in (VALIDITY, DISTANCE, ECONOMY, PLAUSIBILITY, SETS, BEHAVIOUR, STABILITY, COST)
+    for metric in dimension
+}
 
 
 def evaluate(
     result: Counterfactuals,
     metrics: str | Metric | Sequence[str | Metric] | None = None,
     reference: Any = None,
+    *,
+    model: Any = None,
+    explainer: Any = None,
+    other_model: Any = None,
+    autoencoder: Any = None,
 ) -> pd.DataFrame:
     """Score every counterfactual, failures included.
 
     Parameters
     ----------
-    metrics : names or `Metric` instances; None for all whose needs are met.
-    reference : rows to compare with, `X` or `(X, y)`.
+    metrics : names or `Metric` instances; None for all that can be computed with what is given. Metrics that
+        ask a model or an explainer again take their time.
+    reference : rows to compare with: `X`, `(X, y)`, or a `Reference`, which several results can share.
+    model : the model that was explained; default: the explainer's.
+    explainer : the fitted explainer.
+    other_model : a model for the same classes that was trained independently.
+    autoencoder : a fitted Autoencoder, or the name of one to fit to the reference.
 
     Returns
     -------
-    One row per counterfactual, in order: `source`, `status`, then a column for each metric.
+    One row per counterfactual, in order: `source`, `status`, then a column for each metric. Its `attrs` tell:
+    "direction", whether less ("min") or more ("max") of a metric is better; "left_out", why a metric was not
+    computed.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> import contrafact as cf
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = LogisticRegression(max_iter=500).fit(X, y)
+    >>> result = cf.NearestUnlike().fit(model, X, y).explain(X[:5], target=1)
+    >>> frame = evaluate(result, reference=(X, y), model=model)
+    >>> frame["valid"].tolist(), frame.attrs["left_out"]["dtw"]
+    ([1.0, 1.0, 1.0, 1.0, 1.0], 'is for series data; this result holds row data')
     """
-    available = _available(reference)
-    if metrics is None:
-        chosen = [kind() for kind in METRICS.values() if kind.needs <= available]
-    else:
-        asked = [metrics] if isinstance(metrics, str | Metric) else metrics
-        chosen = [_metric(metric) for metric in asked]
+    known = None if reference is None else Reference.read(reference, result)
+    given = Given(known, model, explainer, other_model, autoencoder)
+    chosen, left_out = _choose(metrics, result, given)
     columns: dict[str, Any] = {"source": result.source, "status": result.status}
     for metric in chosen:
         if metric.name in columns:
             raise ValueError(f"Two columns would be called {metric.name!r}; ask for it once.")
-        missing = metric.needs - available
-        if missing:
-            hints = " and ".join(NEEDS.get(need, need) for need in sorted(missing - {"reference"} or missing))
-            raise ValueError(f"The metric {metric.name!r} needs more than the result: pass {hints}.")
-        columns[metric.name] = _scores(metric, result, reference)
-    return pd.DataFrame(columns)
+        columns[metric.name] = _scores(metric, result, given)
+    frame = pd.DataFrame(columns)
+    frame.attrs = {"direction": {metric.name: metric.direction for metric in chosen}, "left_out": left_out}
+    return frame
 
 
 def list_metrics() -> pd.DataFrame:
-    """Every metric by name: its direction, what it needs, what it means."""
+    """Every metric by name: its direction, what it needs, the data it is for, what it means."""
     return pd.DataFrame(
         {
             "name": name,
             "direction": kind.direction,
             "needs": ", ".join(sorted(kind.needs)),
+            "modalities": ", ".join(kind.modalities),
             "meaning": (kind.__doc__ or "").strip().partition("\n")[0],
         }
         for name, kind in METRICS.items()
     )
 
 
-def _available(reference: Any) -> frozenset[str]:
-    if reference is None:
-        return frozenset()
-    return frozenset({"reference", "labels"} if is_labelled(reference) else {"reference"})
+def _choose(
+    metrics: str | Metric | Sequence[str | Metric] | None, result: Counterfactuals, given: Given
+) -> tuple[list[Metric], dict[str, str]]:
+    """The metrics to compute, and why others are left out; one that was asked for is never left out."""
+    if metrics is None:
+        every = [kind() for kind in METRICS.values()]
+        left_out = {metric.name: metric.lacks(result, given) for metric in every}
+        left_out = {name: reason for name, reason in left_out.items() if reason}
+        return [metric for metric in every if metric.name not in left_out], left_out
+    asked = [metrics] if isinstance(metrics, str | Metric) else metrics
+    chosen = [_metric(metric) for metric in asked]
+    for metric in chosen:
+        reason = metric.lacks(result, given)
+        if reason:
+            raise ValueError(f"The metric {metric.name!r} {reason}.")
+    return chosen, {}
 
 
 def _metric(metric: str | Metric) -> Metric:
@@ -78,8 +122,8 @@ def _metric(metric: str | Metric) -> Metric:
     return METRICS[metric]()
 
 
-def _scores(metric: Metric, result: Counterfactuals, reference: Any) -> np.ndarray[Any, Any]:
-    scores = np.asarray(metric.compute(result, reference), dtype=float)
+def _scores(metric: Metric, result: Counterfactuals, given: Given) -> Array:
+    scores = np.asarray(metric.compute(result, given), dtype=float)
     if scores.shape != (len(result),):
         raise ValueError(
             f"The metric {metric.name!r} gave shape {scores.shape} for {len(result)} counterfactuals. "

@@ -190,7 +190,8 @@ class MedianLVQ(PrototypeClassifier):
         if self.metric != "euclidean":
             return None
         check_is_fitted(self)
-        layer = Euclidean(torch.from_numpy(self.prototypes_.reshape(len(self.prototypes_), -1)))
+        place = torch.from_numpy(self.prototypes_.reshape(len(self.prototypes_), -1))
+        layer = Euclidean(place).requires_grad_(False)
         owner, n_classes, T = self._owner(), len(self.classes_), self.temperature_
         tiny = torch.finfo(torch.float32).tiny  # the root has no slope at 0
         return lambda x: class_scores(layer(x).clamp_min(tiny).sqrt(), owner.to(x.device), n_classes, T)
