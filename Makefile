@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint types check bench-gradient bench-latent bench-lmo bench-prototypes bench-robust bench-visual clean
+.PHONY: demo test lint types check bench-gradient bench-guides bench-latent bench-lmo bench-optimality bench-prototypes bench-robust bench-search bench-visual clean
 
 .venv/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -30,12 +30,15 @@ check: lint types test
 benchmarks/.venv/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv benchmarks/.venv
 	benchmarks/.venv/bin/pip install --quiet --constraint constraints.txt torch==2.13.0
-	benchmarks/.venv/bin/pip install --quiet --constraint constraints.txt --editable . tqdm
-	benchmarks/.venv/bin/pip install --quiet --no-deps tscf-eval==1.2.0
+	benchmarks/.venv/bin/pip install --quiet --constraint constraints.txt --editable . tqdm deap==1.4.4 moocore==0.3.2
+	benchmarks/.venv/bin/pip install --quiet --no-deps tscf-eval==1.2.0 tslearn==0.10.0
 	touch $@
 
 bench-gradient: benchmarks/.venv/.installed
 	benchmarks/.venv/bin/python benchmarks/gradient_methods.py
+
+bench-guides: .venv/.installed
+	$(BIN)/python benchmarks/guides.py
 
 # DATA=folder adds the data sets found there.
 bench-latent: .venv/.installed
@@ -43,6 +46,9 @@ bench-latent: .venv/.installed
 
 bench-lmo: .venv/.installed
 	$(BIN)/python benchmarks/lmo.py
+
+bench-optimality: .venv/.installed
+	$(BIN)/python benchmarks/optimality.py
 
 benchmarks/.venv-prosemble/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv benchmarks/.venv-prosemble
@@ -57,6 +63,14 @@ bench-prototypes: benchmarks/.venv-prosemble/.installed
 
 bench-robust: .venv/.installed
 	$(BIN)/python benchmarks/robust_training.py
+
+# PART=speed, rocket, channels, sets, grid-GunPoint, … or calls renews one section of the results.
+bench-search: benchmarks/.venv/.installed
+	benchmarks/.venv/bin/python benchmarks/search_methods.py $(if $(PART),--part $(PART))
+
+# A killed run goes on where it was.
+bench-tscfeval: .venv/.installed
+	$(BIN)/python benchmarks/tscfeval.py $(if $(DATA),--data $(DATA))
 
 bench-visual: .venv/.installed
 	$(BIN)/python benchmarks/visual.py $(if $(DATA),--data $(DATA))

@@ -74,7 +74,7 @@ class Zero(Autoencoder):
         return torch.zeros(len(z), *self.shape, dtype=z.dtype)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def zero():
     """Makes an autoencoder that rebuilds nothing, for instances of a shape."""
     return Zero

@@ -121,6 +121,24 @@ def test_image_regions_touch_at_sides_over_all_channels():
     assert count_regions(changed[:, 0, :, 0], "row").tolist() == [1, 0]
 
 
+def test_economy_of_images(make):
+    X = np.zeros((2, 2, 3, 4))
+    X_cf = X.copy()
+    X_cf[0, 0, 0, 0] = X_cf[0, 1, 1, 0] = X_cf[0, :, 2, 1] = 1  # two that touch, and one at a corner
+    p = [[1, 0]] * 2
+    frame = evaluate(make(X, X_cf, p, p, modality="image"), ["segments", "segment_length", "contiguity"])
+    np.testing.assert_array_equal(frame.iloc[:, 2:], [[2, 3 / 2, 1 / 2], [0, NAN, NAN]])
+
+
+def test_concentration_from_one_value_to_all(make):
+    X_cf = np.array([[0, 0, -2, 0], [3, -3, 3, 3.0]])
+    p = [[1, 0]] * 2
+    frame = evaluate(make(np.zeros((2, 4)), X_cf, p, p, modality="row"), ["gini", "hoyer"])
+    np.testing.assert_allclose(frame.iloc[:, 2:], [[3 / 4, 1], [0, 0]])
+    one = evaluate(make(np.zeros((1, 1)), np.ones((1, 1)), p[:1], p[:1], modality="row"), ["gini", "hoyer"])
+    np.testing.assert_array_equal(one.iloc[:, 2:], [[0, NAN]])
+
+
 def test_dtw_forgives_a_shift_and_never_exceeds_l2(make):
     rng = np.random.default_rng(0)
     X = np.vstack([[0, 1, 0, 0, 0], rng.normal(size=(20, 5))])

@@ -64,7 +64,8 @@ class Explain:
         result = explainer.explain(X, target, random_state=self.seed, **options)
         seconds, calls = time.perf_counter() - fitted, classifier.rows_evaluated - asked
         result, lost = confirmed(result, classifier, X, target)
-        scores = evaluate(result, self.metrics, (self.data.X_train, self.data.y_train))
+        reference = self.data.X_train, self.data.y_train
+        scores = evaluate(result, self.metrics, reference, model=classifier, explainer=explainer)
         scores = scores.drop(columns=["source", "status"])
         # What was not returned, or is no number, has no score: not that of the instance that stands in.
         scores.loc[lost] = np.nan

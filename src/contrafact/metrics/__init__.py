@@ -1,6 +1,6 @@
 """Metrics: one number per counterfactual, failures included."""
 
-from .aggregate import aggregate
+from .aggregation import aggregate
 from .base import Metric
 from .evaluation import evaluate, list_metrics
 from .given import Given, Reference

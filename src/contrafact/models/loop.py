@@ -82,7 +82,7 @@ def train(
                 with torch.no_grad():
                     for name, value in watch().items():
                         history.setdefault(name, []).append(value)
-                if history["val_loss"][-1] == min(history["val_loss"]):
+                if history["val_loss"][-1] < min(history["val_loss"][:-1], default=math.inf):
                     best_epoch, best_weights = epoch, copy.deepcopy(kept.state_dict())
             schedule(history["train_loss" if watch is None else "val_loss"][-1])
             said = "  ".join(f"{name} {curve[-1]:.4f}" for name, curve in history.items())

@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, validate_data
 from torch import Tensor
@@ -56,9 +57,9 @@ class PrototypeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[
         return self._distances(self._read(X))
 
     def predict(self, X: Any) -> Array:
-        """The class of the nearest prototype; of equally near ones, the first."""
-        d = self.distances(X)
-        return np.asarray(self.prototype_labels_[d.argmin(1)])
+        """The class of the nearest prototype; of equally near ones, the first class."""
+        order = np.argsort(self.prototype_labels_, kind="stable")
+        return np.asarray(self.prototype_labels_[order][self.distances(X)[:, order].argmin(1)])
 
     def predict_proba(self, X: Any) -> Array:
         """P(c | x) ∝ exp(−d_c / temperature_), d_c the distance to the nearest prototype of class c."""
@@ -199,6 +200,14 @@ class LayeredClassifier(PrototypeClassifier):
         self.layer_ = layer.requires_grad_(False)
         self.prototypes_ = layer.prototypes.detach().cpu().numpy().reshape(-1, *self.shape_)
         self.prototype_labels_ = labels
+
+
+def generator(random_state: Any) -> np.random.RandomState:
+    """Random numbers from a seed; None draws one, and leaves NumPy's global state alone."""
+    if random_state is None:
+        return np.random.RandomState()
+    rng: np.random.RandomState = check_random_state(random_state)
+    return rng
 
 
 def flattened(X: Any) -> tuple[Any, tuple[int, ...]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -36,8 +35,15 @@ class Embedded(Euclidean):
         #: data come as origin + scale·(what the network was trained on)
         self.origin, self.scale = origin, scale
 
+    def train(self, mode: bool = True) -> Embedded:
+        """A frozen network stays as it is, its batch norms too."""
+        super().train(mode)
+        if not any(p.requires_grad for p in self.backbone.parameters()):
+            self.backbone.eval()
+        return self
+
     def embed(self, x: Tensor) -> Tensor:
-        like = next(self.backbone.parameters())
+        like = next(self.backbone.parameters(), self.prototypes)
         if self.origin is not None:
             x = (x - self.origin.to(x)) / self.scale
         embedded: Tensor = self.backbone(x.to(like.dtype).unflatten(1, self.shape))
@@ -98,29 +104,34 @@ class DeepLVQ(GLVQ):
         validation_data: tuple[Any, Any] | None = None,
     ) -> Self:
         """As every gradient model; `initial_prototypes` are instances, and start at their embedding."""
+        self.__dict__.pop("_network", None)  # of a fit that failed
         super().fit(X, y, initial_prototypes, sample_weight, validation_data)
         rows = self._read(X)
         self.exemplars_ = rows[self._distances(rows).argmin(0)].reshape(-1, *self.shape_)
         return self
 
     def _space(self, x: Tensor) -> Tensor:
+        if not hasattr(self, "_network"):
+            self._network = self._make_network(x).eval()
+        with torch.no_grad():
+            return torch.cat([self._network(part.unflatten(1, self.shape_)) for part in x.split(256)])
+
+    def _make_network(self, x: Tensor) -> nn.Module:
         name = BACKBONES[len(self.shape_)] if self.backbone is None else self.backbone
         if isinstance(name, str):
             seed = int(torch.randint(2**31, ()))
             module: nn.Module = build_network(name, self.shape_, self.embedding, seed)
         else:
             module = copy.deepcopy(name)
-        self._network = module.to(x).eval()
-        with torch.no_grad():
-            return torch.cat([self._network(part.unflatten(1, self.shape_)) for part in x.split(256)])
+        return module.to(x)
+
+    def _unit(self, spread: float) -> float:
+        return 1.0
 
     def _make_layer(self, prototypes: Tensor) -> Euclidean:
+        if "backbone" in self.frozen:
+            self._network.requires_grad_(False)
         return Embedded(prototypes, self._network, self.shape_, self.cosine)
-
-    def _given(self, prototypes: Any, scaled: Callable[[Array], Tensor]) -> Tensor:
-        with torch.no_grad():
-            embedded: Tensor = self._network(super()._given(prototypes, scaled).unflatten(1, self.shape_))
-        return embedded
 
     def _groups(self, layer: Euclidean) -> dict[str, list[Tensor]]:
         return {**super()._groups(layer), "backbone": list(self._network.parameters())}

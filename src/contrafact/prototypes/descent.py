@@ -41,6 +41,10 @@ def make_optimizer(
     else:
         kind = OPTIMIZERS[choice] if isinstance(choice, str) else choice
         settings = {"lr": DEFAULT_LR if lr is None else lr}
+    if inspect.signature(kind.step).parameters["closure"].default is inspect.Parameter.empty:
+        raise ValueError(
+            f"optimizer {kind.__name__} asks for the loss several times a step: not possible here."
+        )
     steps = [
         {"params": group, "lr": settings["lr"] * shares.get(name, 1.0)} for name, group in groups.items()
     ]

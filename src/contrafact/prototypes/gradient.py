@@ -10,7 +10,6 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from sklearn.model_selection import train_test_split
-from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_sample_weight
 from torch import Tensor
 from typing_extensions import Self
@@ -18,7 +17,7 @@ from typing_extensions import Self
 from ..models.loop import History, train
 from ..models.networks import seeded
 from ..models.randomness import row_seeds
-from .base import Array, Counts, LayeredClassifier, likely_temperature
+from .base import Array, Counts, LayeredClassifier, generator, likely_temperature
 from .descent import Lookahead, Scheduler, make_optimizer, make_schedule, running_average
 from .initial import Init, initial_prototypes
 from .layers import Euclidean, make_layer
@@ -105,6 +104,10 @@ class GradientLVQ(LayeredClassifier):
         """Where the prototypes live: the data's own space."""
         return x
 
+    def _unit(self, spread: float) -> float:
+        """What a distance of 1 in training is in the user's units."""
+        return spread**2
+
     def _start_temperature(self, d: Tensor, labels: Tensor, t: Tensor, weight: Array | None) -> float:
         """T of a loss that has one, in squared training units; 0 where `predict_proba` alone has it."""
         return 0.0
@@ -126,21 +129,23 @@ class GradientLVQ(LayeredClassifier):
         sample_weight : one per row.
         validation_data : (X, y) watched for early stopping.
         """
+        for earlier in ("omega_", "relevances_", "validation_history_"):
+            self.__dict__.pop(earlier, None)
         X, t, weight = merged(*self._read_training(X, y, sample_weight))
-        rng = check_random_state(self.random_state)
+        self._check_options(validation_data is not None)
+        rng = generator(self.random_state)
         if self.class_weight is not None:
-            balance = compute_sample_weight(self.class_weight, self.classes_[t])
+            balance = self._balance(t, weight)
             weight = balance if weight is None else weight * balance
         held = None
         if validation_data is not None:
-            held = self._read(validation_data[0]), self._columns(validation_data[1], "validation_data")
+            held = self._pair(*validation_data, "validation_data")
         elif self.validation_fraction:
             rows, out = train_test_split(
                 np.arange(len(X)), test_size=self.validation_fraction, stratify=t, random_state=rng
             )
             held = X[out], t[out]
             X, t, weight = X[rows], t[rows], None if weight is None else weight[rows]
-        self._check_options(held is not None)
 
         centre = np.average(X, axis=0, weights=weight)
         spread = float(np.sqrt(np.average((X - centre) ** 2, axis=0, weights=weight).mean())) or 1.0
@@ -155,19 +160,27 @@ class GradientLVQ(LayeredClassifier):
             if initial_prototypes is None:
                 found, owner = self._initial(places, t, weight, rng)
             else:
-                owner = self._columns(initial_prototypes[1], "initial_prototypes")
-                found = self._given(initial_prototypes[0], scaled)
+                rows, owner = self._pair(*initial_prototypes, "initial_prototypes")
+                if len(np.unique(owner)) < len(self.classes_):
+                    raise ValueError(
+                        f"initial_prototypes must hold one of every class {self.classes_.tolist()}, got "
+                        f"{np.unique(self.classes_[owner]).tolist()}."
+                    )
+                found = self._space(scaled(rows))
             layer, labels = self._make_layer(found).eval(), torch.from_numpy(owner).to(self.device)
             with torch.no_grad():
                 start = layer(x)
-            T = None if self.temperature is None else self.temperature / spread**2
+            unit = self._unit(spread)
+            T = None if self.temperature is None else self.temperature / unit
             self._training_temperature = T or self._start_temperature(start, labels, columns, weight)
             watched = None if held is None else (scaled(held[0]), torch.from_numpy(held[1]).to(self.device))
             self._descend(layer, labels, x, columns, weight, watched)
             with torch.no_grad():
                 d = layer(x)
+            if not bool(d.isfinite().all()):
+                raise ValueError("training diverged in its last step; try a smaller lr.")
         T = self._training_temperature or likely_temperature(d, columns, labels, weight)
-        self.temperature_ = T * spread**2
+        self.temperature_ = T * unit
         self._settle(layer.placed(torch.from_numpy(centre), spread), self.classes_[owner])
         return self
 
@@ -197,11 +210,13 @@ class GradientLVQ(LayeredClassifier):
             if lookahead is not None:
                 lookahead()
             if "metric" not in self.frozen:
+                lr = optimiser.param_groups[-1]["lr"] / self._shares().get("metric", 1.0)
                 for term in self.regularisers:
-                    term.after_step(layer, optimiser.param_groups[-1]["lr"])
+                    term.after_step(layer, lr)
                 layer.normalise()
             if average is not None:
                 average.update_parameters(layer)
+                average.module.normalise()  # type: ignore[operator]
 
         def watch() -> dict[str, float]:
             assert held is not None
@@ -240,14 +255,28 @@ class GradientLVQ(LayeredClassifier):
 
     # --- pieces ---------------------------------------------------------------------------------------------
 
+    def _balance(self, t: Array, weight: Array | None) -> Array:
+        """What `class_weight` makes of each row."""
+        if self.class_weight == "balanced":
+            total = np.bincount(t, weight)
+            return np.asarray(total.sum() / (len(total) * total)[t])
+        balance = np.asarray(compute_sample_weight(self.class_weight, self.classes_[t]))
+        if balance.min() <= 0:
+            raise ValueError(f"class_weight must be above 0, got {self.class_weight!r}.")
+        return balance
+
     def _initial(self, places: Tensor, t: Array, weight: Array | None, rng: Any) -> tuple[Tensor, Array]:
         counts = self._counts(self.n_prototypes, t)
         values = places.detach().cpu().double().numpy()
         found, owner = initial_prototypes(values, t, counts, self.init, weight, rng)
         return torch.from_numpy(found).to(places), owner
 
-    def _given(self, prototypes: Any, scaled: Callable[[Array], Tensor]) -> Tensor:
-        return scaled(self._read(prototypes))
+    def _pair(self, X: Any, y: Any, name: str) -> tuple[Array, Array]:
+        """Instances and their classes as columns, checked."""
+        rows, columns = self._read(X), self._columns(y, name)
+        if len(rows) != len(columns):
+            raise ValueError(f"{name} holds {len(rows)} instances, but {len(columns)} labels.")
+        return rows, columns
 
     def _columns(self, labels: Any, name: str) -> Array:
         """Labels as columns of `classes_`."""
@@ -281,11 +310,17 @@ class GradientLVQ(LayeredClassifier):
 
     def _check_options(self, watched: bool) -> None:
         """Options that could not be honoured are refused."""
+        for name in ("max_iter", "batch_size", "patience", "accumulate"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"{name} must be at least 1, got {value}.")
+        if watched and self.validation_fraction:
+            raise ValueError("validation_fraction must be 0 where validation_data are given.")
         if self.dtype not in DTYPES:
             raise ValueError(f"dtype must be 'float32' or 'float64', got {self.dtype!r}.")
-        if self.accumulate < 1 or (self.accumulate > 1 and self.batch_size is None):
-            raise ValueError(f"accumulate={self.accumulate} needs a batch_size, and at least 1 batch.")
-        if not watched and (self.patience is not None or not self.restore_best):
+        if self.accumulate > 1 and self.batch_size is None:
+            raise ValueError(f"accumulate={self.accumulate} needs a batch_size.")
+        if not (watched or self.validation_fraction) and (self.patience is not None or not self.restore_best):
             raise ValueError(
                 "patience and restore_best need something held out: give validation_fraction, or "
                 "validation_data to fit."
@@ -294,10 +329,12 @@ class GradientLVQ(LayeredClassifier):
             raise ValueError("mixed_precision=True needs dtype='float32'.")
         if self.temperature is not None and self.temperature <= 0:
             raise ValueError(f"temperature must be above 0, got {self.temperature}.")
-        if "metric" in self.frozen and any(
-            type(term).after_step is not Regulariser.after_step for term in self.regularisers
-        ):
-            raise ValueError("regularisers that change the metric can't be used with a frozen one.")
+        shaping = [t for t in self.regularisers if type(t).after_step is not Regulariser.after_step]
+        if shaping and ("metric" in self.frozen or self.ema is not None):
+            raise ValueError(
+                f"{type(shaping[0]).__name__} shapes the metric step by step: not with a frozen metric, nor "
+                "with ema, whose average would undo it."
+            )
 
 
 def merged(X: Array, t: Array, weight: Array | None) -> tuple[Array, Array, Array | None]:

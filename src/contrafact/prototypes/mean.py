@@ -29,7 +29,8 @@ class NearestMean(LayeredClassifier):
     Parameters
     ----------
     metric : "euclidean", "mahalanobis", or, for series, "dtw" or "soft_dtw" (the dissimilarity to the mean).
-    shrinkage : Σ ← (1 − a)Σ + a·(mean variance)·I, which keeps Σ invertible; for "mahalanobis".
+    shrinkage : a in Σ ← (1 − a)Σ + a·(mean variance)·I, which keeps Σ invertible; for "mahalanobis", default
+        0.001.
     window : Sakoe-Chiba band of the elastic metrics, as a fraction of the length.
 
     Fitted attributes: those of every prototype model, and `counts_`, the weight seen of each class.
@@ -44,7 +45,7 @@ class NearestMean(LayeredClassifier):
 
     metric: Literal["euclidean", "mahalanobis", "dtw", "soft_dtw"] = "euclidean"
     _: KW_ONLY
-    shrinkage: float = 1e-3
+    shrinkage: float | None = None
     window: float | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -70,8 +71,14 @@ class NearestMean(LayeredClassifier):
     def _forget(self) -> None:
         if self.metric not in METRICS:
             raise ValueError(f"metric must be one of {', '.join(METRICS)}, got {self.metric!r}.")
-        if not 0 <= self.shrinkage <= 1:
-            raise ValueError(f"shrinkage must lie between 0 and 1, got {self.shrinkage}.")
+        if self.shrinkage is not None and (self.metric != "mahalanobis" or not 0 <= self.shrinkage <= 1):
+            raise ValueError(
+                f"shrinkage must lie between 0 and 1, and is for metric='mahalanobis'; got {self.shrinkage}."
+            )
+        if self.window is not None and (self.metric not in ELASTIC or not 0 <= self.window <= 1):
+            raise ValueError(
+                f"window must lie between 0 and 1, and is for elastic metrics; got {self.window}."
+            )
         D, C = self.n_features_in_, len(self.classes_)
         self.counts_ = np.zeros(C)
         self._means = np.zeros((C, D))
@@ -105,7 +112,7 @@ class NearestMean(LayeredClassifier):
         centre = torch.from_numpy(np.average(self._means, axis=0, weights=self.counts_))
         layer, self.temperature_ = Euclidean(place, centre), 2 * variance
         if self.metric == "mahalanobis":
-            a = self.shrinkage
+            a = 1e-3 if self.shrinkage is None else self.shrinkage
             spread, axes = np.linalg.eigh((1 - a) * covariance + a * variance * np.eye(len(covariance)))
             omega = axes.T / np.sqrt(np.maximum(spread, np.finfo(float).eps * variance))[:, None]
             layer, self.temperature_ = Matrix(place, torch.from_numpy(omega), centre), 2.0

@@ -10,10 +10,9 @@ import numpy as np
 import torch
 from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .base import Array, Counts, PrototypeClassifier, likely_temperature
+from .base import Array, Counts, PrototypeClassifier, generator, likely_temperature
 from .layers import Euclidean
 from .losses import class_scores
 
@@ -99,7 +98,7 @@ class MedianLVQ(PrototypeClassifier):
             columns = swap.EuclideanColumns(X[order])
         else:
             columns = swap.MatrixColumns(self._square(X, kept), order)
-        rng = check_random_state(self.random_state)
+        rng = generator(self.random_state)
         start = swap.starting_points(columns, labels, counts, weights, self.init, rng)
 
         T = self.temperature

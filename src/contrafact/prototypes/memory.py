@@ -36,7 +36,9 @@ class PrototypeMemory:
     """
 
     def __init__(self, prototypes: Any, labels: Any = None, *, beta: float = 1.0, scale: Any = None) -> None:
-        self.prototypes = torch.as_tensor(prototypes).detach()
+        self.prototypes = torch.as_tensor(prototypes).detach().clone()
+        if not self.prototypes.is_floating_point():
+            self.prototypes = self.prototypes.double()
         if self.prototypes.ndim < 2 or len(self.prototypes) == 0:
             raise ValueError(f"prototypes must be (K, *shape) of at least one, got {self.prototypes.shape}.")
         self.labels = None if labels is None else np.asarray(labels)
@@ -89,6 +91,8 @@ class PrototypeMemory:
             return squared
         if self.labels is None:
             raise ValueError("label can't be asked for: the memory was made without labels.")
+        if np.ndim(label) and len(label) != len(x):
+            raise ValueError(f"label must be one, or one per row, {len(x)}; got {len(label)}.")
         wanted: NDArray[Any] = np.broadcast_to(np.asarray(label), (len(x),))
         unknown = set(wanted.tolist()) - set(self.labels.tolist())
         if unknown:

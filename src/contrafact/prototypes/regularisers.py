@@ -52,14 +52,15 @@ def prototype_diversity_loss(
         if sigma == "median":
             among = distance[off_diagonal & (distance > 0)]
             width = among.median() if len(among) else width
+        width = width.clamp_min(torch.finfo(p.dtype).tiny ** 0.25)  # its square must not vanish
         # A hash by sine: cheap, the same on every device, and torch.compile can see through it.
         counter = torch.arange(1, p.numel() + 1, dtype=p.dtype, device=p.device).reshape(p.shape)
         jitter = 1e-3 * width * (counter * 12.9898 + seed).sin() / p.shape[1] ** 0.5
-    p = torch.where(coincident[:, None], p + jitter, p)
-    difference = p[:, None] - p
-    kernel = (-difference.square().sum(2) / (2 * width.square())).exp()
+    u = torch.where(coincident[:, None], p + jitter, p) / width
+    kernel = (-(u[:, None] - u).square().sum(2) / 2).exp()
     # Classes do not see each other, so the kernel of all has the determinant Π_c det(K_c + εI).
-    blocks = torch.where(together, kernel, 0.0) + eps * torch.eye(K, dtype=p.dtype, device=p.device)
+    ridge = max(eps, 4 * K * torch.finfo(p.dtype).eps)  # what rounding needs, in single precision
+    blocks = torch.where(together, kernel, 0.0) + ridge * torch.eye(K, dtype=p.dtype, device=p.device)
     factor: Tensor = torch.linalg.cholesky(blocks)
     return -2 * factor.diagonal().log().sum()
 
@@ -123,7 +124,8 @@ class SparseRelevance(Regulariser):
     """Features that hardly matter stop mattering at all: a proximal step after each gradient step.
 
     It acts where zero means zero: on the relevances λ themselves, or on the columns of Ω as groups,
-    Ω_j·max(1 − l1·lr/‖Ω_j‖, 0). With `l2_weight`, an elastic net.
+    Ω_j·max(1 − l1·lr/‖Ω_j‖, 0). With `l2_weight`, an elastic net. Adam's steps do not shrink with the
+    gradient: below some weight they undo the zeros.
     """
 
     l1_weight: float
@@ -164,7 +166,11 @@ class RelevanceFloor(Regulariser):
         n = share.shape[-1]
         if not 0 <= self.minimum * n <= 1:
             raise ValueError(f"minimum must lie in [0, 1/{n}] for {n} features, got {self.minimum}.")
-        return self.minimum + (1 - n * self.minimum) * share
+        spare = (share - self.minimum).clamp_min(0)
+        total = spare.sum(-1, keepdim=True)
+        return self.minimum + torch.where(
+            total > 0, spare * (1 - n * self.minimum) / total, 1 / n - self.minimum
+        )
 
 
 def columns_of(layer: Euclidean, term: Regulariser) -> Tensor:

@@ -1,0 +1,81 @@
+"""Validity and cost: did it work, and what did it take?
+
+Here and in the other dimensions, x is the instance, x' its counterfactual and c the target class.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..engine.result import Counterfactuals
+from ..models.classifier import Array
+from .base import Metric
+from .given import Given
+
+
+class Valid(Metric):
+    """1 where the model says c of x', else 0."""
+
+    name, direction = "valid", "max"
+
+    def compute(self, result: Counterfactuals, given: Given) -> Array:
+        return result.valid.astype(float)
+
+
+class Flipped(Metric):
+    """1 where the model says of x' any class but that of x, else 0.
+
+    0 also where the model could not be asked about one of them.
+    """
+
+    name, direction = "flipped", "max"
+
+    def compute(self, result: Counterfactuals, given: Given) -> Array:
+        return flipped(result).astype(float)
+
+
+class TargetConfidence(Metric):
+    """P(c | x'); NaN where the model could not be asked about x'."""
+
+    name, direction = "target_confidence", "max"
+
+    def compute(self, result: Counterfactuals, given: Given) -> Array:
+        return result.target_proba[:, 1].astype(float)
+
+
+class ConfidenceGain(Metric):
+    """P(c | x') − P(c | x); NaN where the model could not be asked about one of them."""
+
+    name, direction = "confidence_gain", "max"
+
+    def compute(self, result: Counterfactuals, given: Given) -> Array:
+        before, after = result.target_proba.astype(float).T
+        return np.asarray(after - before)
+
+
+class Seconds(Metric):
+    """Seconds spent, the row's share of its batch."""
+
+    name, direction = "seconds", "min"
+
+    def compute(self, result: Counterfactuals, given: Given) -> Array:
+        return result.seconds.astype(float)
+
+
+class Calls(Metric):
+    """Rows the model evaluated for this counterfactual."""
+
+    name, direction = "calls", "min"
+
+    def compute(self, result: Counterfactuals, given: Given) -> Array:
+        return result.calls.astype(float)
+
+
+VALIDITY: tuple[type[Metric], ...] = (Valid, Flipped, TargetConfidence, ConfidenceGain)
+COST: tuple[type[Metric], ...] = (Seconds, Calls)
+
+
+def flipped(result: Counterfactuals) -> Array:
+    """Where the model answered twice, and differently."""
+    answered = ~np.isnan(result.proba + result.cf_proba).any(1)
+    return np.asarray(answered & (result.cf_labels != result.labels))
