@@ -234,8 +234,9 @@ def speed(page: Page, args: argparse.Namespace, study: str) -> None:
     few, many = (n, n_peer, args.repeats), (n, min(20, n), max(5, args.repeats))
     accuracy = np.mean(cf.as_classifier(model).predict(data.X_test) == data.y_test)
     page.add(
-        f"{data.name}, {model_name} (test accuracy {accuracy:.2f}). Both sides in turns, the least of the "
-        "repeats; ratio: tscf-eval's time over ours. Changed: share of values that moved by more than "
+        f"{data.name}, {model_name} (test accuracy {accuracy:.2f}). Both sides in turns, the least of "
+        f"{args.repeats} repeats{'' if study == 'rocket' else f' ({many[2]} for windows and CoMTE)'}; ratio: "
+        "tscf-eval's time over ours. Changed: share of values that moved by more than "
         f"{TOLERANCE:g}, over the valid rows. Model rows of contrafact include the instance and the answer.",
         "",
     )

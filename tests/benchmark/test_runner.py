@@ -112,7 +112,7 @@ def test_arrays_are_kept(whole):
     cell = small().cells()[0]
     arrays = Store(folder).arrays(cell)
     own = frame[
-        (frame[["dataset", "explainer"]] == [cell.dataset, cell.explainer]).all(1) & (frame["seed"] == 0)
+        (frame[["dataset", "explainer"]] == [cell.dataset, cell.explainer]).all(axis=1) & (frame["seed"] == 0)
     ]
     distance = np.linalg.norm((arrays["X_cf"] - arrays["X"]).reshape(len(own), -1), axis=1)
     np.testing.assert_allclose(distance, own["l2"])

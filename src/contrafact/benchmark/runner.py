@@ -175,7 +175,7 @@ class _Cluster:
         futures = {
             self.client.submit(in_child, task, time_limit, pure=False): key for key, task in tasks.items()
         }
-        for future in as_completed(list(futures)):
+        for future in as_completed(list(futures), loop=self.client.loop):
             if future.status == "error":
                 yield futures[future], ("error", repr(future.exception()))
             else:

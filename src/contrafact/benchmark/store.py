@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import cloudpickle  # type: ignore[import-untyped]
 import numpy as np
 
 from ..models.classifier import Array
@@ -73,9 +74,9 @@ class Store:
         return self._model(key).read_bytes()
 
     def write_settings(self, settings: Any) -> None:
-        """What `resume` needs, where it can be kept: a grid told by names, or of objects that pickle."""
+        """What `resume` needs: the grid itself."""
         with self._whole(self.folder / "grid.pkl") as path:
-            path.write_bytes(pickle.dumps(settings))
+            path.write_bytes(cloudpickle.dumps(settings))
 
     def settings(self) -> Any:
         path = self.folder / "grid.pkl"
