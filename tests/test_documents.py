@@ -180,6 +180,7 @@ def test_make_targets_exist(page):
 @each_page
 def test_shell_commands_exist(page):
     known = {command.callback.__name__ for command in app.registered_commands}
+    known |= {group.name for group in app.registered_groups}
     assert set(re.findall(r"`contrafact ([a-z]+)", page.read_text(encoding="utf-8"))) <= known
 
 
