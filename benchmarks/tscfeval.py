@@ -62,12 +62,9 @@ def explainers() -> dict[str, Any]:
         "RandomTarget": "RandomTarget",
         "NativeGuide": "NativeGuide",
         "NativeGuide, refined": {"method": "NativeGuide", **refined},
-        "NativeGuide, blend": {"method": "NativeGuide", "mode": "blend"},
         "CoMTE": "CoMTE",
         "SETS": "SETS",
-        "SETS, refined": {"method": "SETS", **refined},
         "TSEvo": "TSEvo",
-        "CELS": {"method": "CELS", "max_iter": 200},
         "CELS, refined": {"method": "CELS", "max_iter": 200, **refined},
         "Glacier": "Glacier",
     }
@@ -144,7 +141,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--data", type=Path)
-    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--folder", type=Path, default=Path("build/tscfeval"))
     options = parser.parse_args()

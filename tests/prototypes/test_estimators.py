@@ -92,7 +92,7 @@ def test_grid_search_finds_the_better_setting(kind):
     model = quick(kind, max_iter=10)
     grid = {"n_prototypes": [1, 2], "lr": [1e-3, 0.02]}
     grid = {name: values for name, values in grid.items() if name in model.get_params()}
-    search = GridSearchCV(model, grid or {"shrinkage": [0.0, 0.1]}, cv=3).fit(X, y)
+    search = GridSearchCV(model, grid or {"metric": ["euclidean", "mahalanobis"]}, cv=3).fit(X, y)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
     if "n_prototypes" in grid and kind is not DeepLVQ:  # a network needs only one
         assert search.best_params_["n_prototypes"] == 2

@@ -58,8 +58,9 @@ class PrototypeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[
 
     def predict(self, X: Any) -> Array:
         """The class of the nearest prototype; of equally near ones, the first class."""
+        d = self.distances(X)
         order = np.argsort(self.prototype_labels_, kind="stable")
-        return np.asarray(self.prototype_labels_[order][self.distances(X)[:, order].argmin(1)])
+        return np.asarray(self.prototype_labels_[order][d[:, order].argmin(1)])
 
     def predict_proba(self, X: Any) -> Array:
         """P(c | x) ∝ exp(−d_c / temperature_), d_c the distance to the nearest prototype of class c."""
