@@ -24,6 +24,7 @@ from contrafact.report import write_benchmark
 RESULTS = Path(__file__).parent / "results"
 GIVEN = ("CBF", "Chinatown", "ECG200", "Lightning7")
 METRICS = ["valid", "sparsity", "rmse", "segments", "dtw_lof_inlier", "dtw_lof", "knn_distance"]
+FLOORS = ("NearestUnlike", "LineSearch", "RandomMask", "RandomTarget")
 # Means of the publication: seconds (for 3 counterfactuals), validity, changed fraction, dtw_lof, segments.
 PUBLISHED = {
     "ng_blend": (5.2, 0.70, 1.0, 0.99, 1.2),
@@ -108,32 +109,45 @@ def page(frame: pd.DataFrame, path: Path) -> None:
         f"## The bar, for {best}",
         "",
         "Validity 1.0, changed fraction at most 0.10, `dtw_lof_inlier` at least 0.96, and at most 0.5 s or, "
-        "where the classifier needs more than 2 ms a row, at most 250 model rows per instance; cell by cell "
-        "over data set × classifier.",
+        "where the classifier needs more than 2 ms a row, at most 250 model rows per instance.",
         "",
-        *(short or ["Every cell meets it."]),
+        *short,
     ]
     path.write_text(path.read_text(encoding="utf-8") + "\n".join(more) + "\n", encoding="utf-8")
 
 
+def misses(means: pd.Series) -> list[str]:
+    """What falls short of the bar, in words."""
+    # Seconds per model row, the method's own work included: an upper bound on what the classifier needs.
+    slow = means["seconds"] / max(means["calls"], 1) > 2e-3
+    told = [
+        f"validity {means['valid']:.3f}" if means["valid"] != 1 else "",
+        f"changed {means['sparsity']:.3f}" if not means["sparsity"] <= 0.10 else "",
+        f"dtw_lof_inlier {means['dtw_lof_inlier']:.3f}" if not means["dtw_lof_inlier"] >= 0.96 else "",
+        f"{means['seconds']:.2f} s" if not slow and not means["seconds"] <= 0.5 else "",
+        f"{means['calls']:.0f} model rows" if slow and not means["calls"] <= 250 else "",
+    ]
+    return [part for part in told if part]
+
+
 def bars(frame: pd.DataFrame) -> tuple[str, list[str]]:
-    """The method with the fewest misses, and its misses in words."""
-    told: dict[str, list[str]] = {}
-    for (method, data, model), cell in frame.groupby(["explainer", "dataset", "classifier"], sort=False):
-        means = cell[["valid", "sparsity", "dtw_lof_inlier", "seconds", "calls"]].astype(float).mean()
-        slow = means["seconds"] / max(means["calls"], 1) > 2e-3
-        missed = [
-            f"validity {means['valid']:.3f}" if means["valid"] != 1 else "",
-            f"changed {means['sparsity']:.3f}" if not means["sparsity"] <= 0.10 else "",
-            f"dtw_lof_inlier {means['dtw_lof_inlier']:.3f}" if not means["dtw_lof_inlier"] >= 0.96 else "",
-            f"{means['seconds']:.2f} s" if not slow and not means["seconds"] <= 0.5 else "",
-            f"{means['calls']:.0f} model rows" if slow and not means["calls"] <= 250 else "",
-        ]
-        missed = [part for part in missed if part]
-        told.setdefault(str(method), []).extend([f"- {data}, {model}: {', '.join(missed)}"] if missed else [])
-    floors = {"NearestUnlike", "LineSearch", "RandomMask", "RandomTarget"}
-    best = min((name for name in told if name not in floors), key=lambda name: len(told[name]))
-    return best, told[best]
+    """The method that misses least of the bar over the whole grid, and the cells where it falls short."""
+    columns = ["valid", "sparsity", "dtw_lof_inlier", "seconds", "calls"]
+    ours = frame[~frame["explainer"].isin(FLOORS)].astype(dict.fromkeys(columns, float))
+    whole = ours.groupby("explainer", sort=False)[columns].mean()
+    best = min(whole.index, key=lambda name: (len(misses(whole.loc[name])), whole.loc[name, "sparsity"]))
+    mean = whole.loc[best]
+    told = [
+        f"Over the whole grid: validity {mean['valid']:.3f}, changed {mean['sparsity']:.3f}, dtw_lof_inlier "
+        f"{mean['dtw_lof_inlier']:.3f}, {mean['seconds']:.2f} s and {mean['calls']:.0f} model rows per "
+        f"instance. Missed: {', '.join(misses(mean)) or 'nothing'}. Cells that fall short by themselves (12 "
+        "instances each):",
+        "",
+    ]
+    cells = ours[ours["explainer"] == best].groupby(["dataset", "classifier"], sort=False)[columns].mean()
+    short = {place: misses(means) for place, means in cells.iterrows()}
+    lines = [f"- {data}, {model}: {', '.join(parts)}" for (data, model), parts in short.items() if parts]
+    return str(best), told + (lines or ["- none"])
 
 
 def main() -> None:
@@ -145,7 +159,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--folder", type=Path, default=Path("build/tscfeval"))
     options = parser.parse_args()
-    frame = grid(options.data, options.seeds).run(options.folder, n_jobs=options.jobs)
+    frame = grid(options.data, options.seeds).run(options.folder, n_jobs=options.jobs, retry_failed=True)
     page(frame, RESULTS / "tscfeval.md")
     print(
         frame.groupby("explainer", sort=False)[

@@ -116,4 +116,3 @@ def main() -> None:
             # A benchmark goes on whatever one method does: what happened is recorded in its cell.
             answer = "error", traceback.format_exc()
         _send(answers, cloudpickle.dumps(answer))
-

@@ -82,8 +82,8 @@ def train_classifier(part: Any, data: Dataset, seed: int) -> Any:
     if "random_state" in model.get_params():
         model.set_params(random_state=seed)
     flat = not type(model).__module__.startswith("aeon.")
-    X = data.X_train.reshape(len(data.X_train), -1) if flat else data.X_train
-    return model.fit(X, data.y_train)
+    X = data.X_train.astype(np.float64)  # as it will be asked
+    return model.fit(X.reshape(len(X), -1) if flat else X, data.y_train)
 
 
 def make_explainer(part: Any) -> Any:
