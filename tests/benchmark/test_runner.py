@@ -149,7 +149,7 @@ def rogues(tmp_path_factory):
         "hanger": Hanger(),
     }
     grid = Benchmark(
-        {"a": toy(0)}, {"LR": LogisticRegression()}, explainers, instances=6, metrics=METRICS, time_limit=25
+        {"a": toy(0)}, {"LR": LogisticRegression()}, explainers, instances=6, metrics=METRICS, time_limit=40
     )
     folder = tmp_path_factory.mktemp("rogues")
     return grid, folder, grid.run(folder, n_jobs=2, progress=False)
@@ -163,7 +163,7 @@ def test_rogues_are_scored_truthfully(rogues):
     assert frame.loc["liar", "message"].str.contains("claimed valid").all()
     assert frame.loc["crasher", "message"].str.contains("no bread today").all()
     assert frame.loc["dier", "message"].str.contains("exit code 3").all()
-    assert frame.loc["hanger", "message"].str.contains("ended after 25 seconds").all()
+    assert frame.loc["hanger", "message"].str.contains("ended after 40 seconds").all()
     assert not frame.loc[["crasher", "dier", "hanger"], "valid"].any()
 
 

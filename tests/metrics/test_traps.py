@@ -135,3 +135,12 @@ def test_a_liar_is_scored_as_a_failure():
         assert table.loc[name, "mean"] == 0, name
     assert table.loc["redundancy", "coverage"] == 0
     assert table.loc["lof_increase", "mean"] == 0
+
+
+def test_rounding_is_no_edit(make):
+    """A method that leaves 1e-10 everywhere has not changed everything."""
+    X, X_cf = np.zeros((2, 4)), np.array([[1.0, 1e-10, -1e-10, 0.5], [0.0, 0.0, 0.0, 1e-10]])
+    proba = [[0.9, 0.1]] * 2
+    result = make(X, X_cf, proba, [[0.1, 0.9]] * 2, modality="row")
+    frame = evaluate(result, ["sparsity", "unchanged_fraction", "segments"])
+    np.testing.assert_allclose(frame.iloc[:, 2:].astype(float), [[0.5, 0.5, 2], [0.25, 0.75, 1]])

@@ -7,27 +7,30 @@ import numpy as np
 from ..engine.refine import refine
 from ..engine.result import Counterfactuals
 from ..models.classifier import Array
-from .base import Metric, as_array, instance_shape, moved
+from .base import Metric, instance_shape, moved
 from .given import Given, classifier_of
 from .regions import count_regions
 
+#: a change below this share of the row's largest is rounding, not an edit
+TOLERANCE = 1e-6
+
 
 class Sparsity(Metric):
-    """Fraction of the values that changed."""
+    """Fraction of the values that changed, by more than a millionth of the row's largest change."""
 
     name, direction = "sparsity", "min"
 
     def compute(self, result: Counterfactuals, given: Given) -> Array:
-        return result.changed_fraction.astype(float)
+        return np.asarray(_edited(result).mean(1))
 
 
 class UnchangedFraction(Metric):
-    """Fraction of the values that stayed."""
+    """Fraction of the values that stayed: 1 less `sparsity`."""
 
     name, direction = "unchanged_fraction", "max"
 
     def compute(self, result: Counterfactuals, given: Given) -> Array:
-        return 1 - result.changed_fraction.astype(float)
+        return np.asarray(1 - _edited(result).mean(1))
 
 
 class Segments(Metric):
@@ -127,7 +130,7 @@ ECONOMY: tuple[type[Metric], ...] = (
 
 def _places(result: Counterfactuals) -> tuple[Array, Array]:
     """Points and segments that changed, per row."""
-    changed = as_array(result.changed).reshape(len(result), *instance_shape(result))
+    changed = _edited(result).reshape(len(result), *instance_shape(result))
     points = changed.any(1) if result.modality == "image" else changed
     count = points.sum(axis=tuple(range(1, points.ndim)))
     return count.astype(float), count_regions(changed, result.modality).astype(float)
@@ -136,3 +139,9 @@ def _places(result: Counterfactuals) -> tuple[Array, Array]:
 def _ratio(part: Array, whole: Array) -> Array:
     """part / whole, NaN where whole is 0."""
     return np.asarray(np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole != 0))
+
+
+def _edited(result: Counterfactuals) -> Array:
+    """(n, d) mask of the values that changed by more than rounding."""
+    a = moved(result)
+    return np.asarray(a > TOLERANCE * a.max(1, keepdims=True, initial=0.0))
