@@ -228,3 +228,8 @@ def lead(values: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
     """How far the target's value is above the best of the other classes."""
     others = values.scatter(1, target[:, None], -torch.inf)
     return target_value(values, target) - others.amax(1)
+
+
+def place_in_row(rows: torch.Tensor) -> torch.Tensor:
+    """For sorted rows, how many entries of the same row come before each: 0, 1, … within every row."""
+    return torch.arange(len(rows), device=rows.device) - torch.searchsorted(rows, rows)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import torch
 
 from ..engine import Batch, Candidates, Tags, best_known
-from ..engine.batch import lead
+from ..engine.batch import lead, place_in_row
 from ..guides import Guide, NearestUnlikeNeighbour
 from ..models.classifier import Array
 from .guided import GuidedExplainer
@@ -110,7 +110,7 @@ class CoMTE(GuidedExplainer):
         order = cost.argsort(stable=True)
         order = order[swaps.rows[order].argsort(stable=True)]
         rows = swaps.rows[order]
-        rank = torch.arange(len(rows), device=rows.device) - torch.searchsorted(rows, rows)
+        rank = place_in_row(rows)
         keep = order[rank < batch.k]
         info = {"guide_index": index, "channels": channels, "n_channels": channels.sum(1)}
         return Candidates(x_cf[keep], swaps.rows[keep], {key: value[keep] for key, value in info.items()})

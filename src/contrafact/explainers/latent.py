@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from ..engine import Batch, Point, smallest_level
+from ..engine.batch import place_in_row
 from ..engine.optimise import Decode
 from ..models.autoencoders import Autoencoder
 from ..models.randomness import fold_in, row_normal
@@ -60,7 +61,7 @@ class LatentSpace:
 
     def starts(self, batch: Batch, rows: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
         """The code itself for a row's first counterfactual, places around it for further ones."""
-        copy = torch.arange(len(rows), device=rows.device) - torch.searchsorted(rows, rows)
+        copy = place_in_row(rows)
         seeds = fold_in(batch.seeds[rows.cpu().numpy()], copy.cpu().numpy())
         draws = torch.from_numpy(row_normal(seeds, z.shape[1], stream=1)).to(z)
         return torch.where((copy > 0)[:, None], z + self.spread * draws, z)

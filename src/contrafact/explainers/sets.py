@@ -9,7 +9,7 @@ from typing import Any, Literal
 import torch
 
 from ..engine import Batch, Candidates, Tags, smallest_level
-from ..engine.batch import lead
+from ..engine.batch import lead, place_in_row
 from ..guides import Guide, NearestUnlikeNeighbour
 from ..models.classifier import Array, Verdict
 from ..prototypes import select_diverse
@@ -217,7 +217,7 @@ class Pool:
         if k == 1 or len(self.row) == 0:
             return smallest(self.row, self.merit, k)
         order = smallest(self.row, self.merit, POOL_FACTOR * k)
-        owner, place = self.row[order], position(self.row[order])
+        owner, place = self.row[order], place_in_row(self.row[order])
         size = max(k, int(place.max()) + 1)
         entry = torch.full((int(owner.max()) + 1, size), -1, device=owner.device)
         entry[owner, place] = order
@@ -235,17 +235,12 @@ def merits(batch: Batch, x_cf: torch.Tensor, rows: torch.Tensor, verdict: Verdic
     return torch.where(batch.accepts(verdict, rows), delta.count_nonzero(1) + d / (1 + d), torch.inf)
 
 
-def position(row: torch.Tensor) -> torch.Tensor:
-    """For sorted rows, how many entries of the same row come before each."""
-    return torch.arange(len(row), device=row.device) - torch.searchsorted(row, row)
-
-
 def smallest(row: torch.Tensor, merit: torch.Tensor, k: int) -> torch.Tensor:
     """Entries with the k smallest finite merits of each row, by row and merit."""
     order = merit.argsort(stable=True)
     order = order[merit[order].isfinite()]
     order = order[row[order].argsort(stable=True)]
-    return order[position(row[order]) < k]
+    return order[place_in_row(row[order]) < k]
 
 
 def ranked(batch: Batch, edits: Edits, gain: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -255,7 +250,7 @@ def ranked(batch: Batch, edits: Edits, gain: torch.Tensor) -> tuple[torch.Tensor
     """
     group = edits.row * batch.x.shape[1] + edits.channel
     order = smallest(group, torch.where(gain >= 0, -gain, torch.inf), len(gain))
-    place = position(group[order])
+    place = place_in_row(group[order])
     rank = torch.full(batch.x.shape, NEVER, device=batch.x.device)
     toward = batch.x.clone()
     for r in range(int(place.max()) if len(place) else -1, -1, -1):  # the best is put last, over the others

@@ -11,7 +11,7 @@ import torch
 
 from ..engine import Batch, Candidates, Optimum, Point, Stop, Tags, first_on_line, minimise
 from ..engine.ball import Ball, BallStep, ball_step
-from ..engine.batch import lead, target_value
+from ..engine.batch import lead, place_in_row, target_value
 from ..guides import Guide, NearestUnlikeNeighbour
 from ..models.classifier import Array
 from ..models.randomness import fold_in, row_normal, row_uniform
@@ -141,7 +141,7 @@ class SVCE(GuidedExplainer):
         if batch.feasible is not None:
             lo, hi = torch.maximum(lo, batch.feasible.lower), torch.minimum(hi, batch.feasible.upper)
             free &= ~batch.feasible.frozen
-        copy = torch.arange(len(rows), device=rows.device) - torch.searchsorted(rows, rows)
+        copy = place_in_row(rows)
         if batch.k > 1:
             half = torch.from_numpy(row_uniform(self._seeds(batch, rows, copy), free[0].numel()) < 0.5)
             further = (copy > 0).reshape(-1, *[1] * len(self.shape_))
@@ -155,7 +155,7 @@ class SVCE(GuidedExplainer):
 
     def _random(self, batch: Batch, rows: torch.Tensor, ball: Ball, restart: int) -> torch.Tensor:
         """A point of the ball's surface in a Gaussian direction, of each row's own."""
-        copy = torch.arange(len(rows), device=rows.device) - torch.searchsorted(rows, rows)
+        copy = place_in_row(rows)
         seeds = self._seeds(batch, rows, 1000 * restart + copy)
         draws = torch.from_numpy(row_normal(seeds, ball.x0[0].numel())).to(ball.x0)
         return ball.farthest(draws.reshape(ball.x0.shape))

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from ..engine import Batch, Candidates, Tags, front_ranks, survivors
-from ..engine.batch import lead
+from ..engine.batch import lead, place_in_row
 from ..guides import Guide, NearestUnlikeNeighbour
 from ..models.classifier import Array
 from ..models.randomness import fold_in, row_normal, row_uniform
@@ -39,7 +39,7 @@ class Population:
     def join(self, row: torch.Tensor, x: torch.Tensor, F: torch.Tensor, room: int) -> Population:
         """With more individuals, `row` says whose; where a row gets fewer than others, or than `room`, the
         rest is absent: infinite in every objective, so that it never lives on."""
-        place = torch.arange(len(row), device=row.device) - torch.searchsorted(row, row)
+        place = place_in_row(row)
         room = max(room, int(place.max()) + 1 if len(row) else 0)
         more_x = self.x.new_zeros(len(self.x), room, *self.x.shape[2:])
         more_F = self.F.new_full((len(self.x), room, 3), torch.inf)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
-from typing_extensions import Self
 
 from ..models.networks import build_network
 from .base import Array
@@ -77,6 +76,8 @@ class DeepLVQ(GLVQ):
     embedding : size of the space, where the backbone is not a module.
     cosine : compare directions only.
 
+    `initial_prototypes` of `fit` are instances, and start at their embedding.
+
     Other parameters: those of GLVQ; `frozen=("backbone",)` trains the prototypes alone.
 
     Examples
@@ -94,21 +95,6 @@ class DeepLVQ(GLVQ):
     batch_size: int | None = 32
     lr: float | None = 2e-3
     dtype: Literal["float32", "float64"] = "float32"
-
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        initial_prototypes: tuple[Any, Any] | None = None,
-        sample_weight: Any = None,
-        validation_data: tuple[Any, Any] | None = None,
-    ) -> Self:
-        """As every gradient model; `initial_prototypes` are instances, and start at their embedding."""
-        self.__dict__.pop("_network", None)  # of a fit that failed
-        super().fit(X, y, initial_prototypes, sample_weight, validation_data)
-        rows = self._read(X)
-        self.exemplars_ = rows[self._distances(rows).argmin(0)].reshape(-1, *self.shape_)
-        return self
 
     def _space(self, x: Tensor) -> Tensor:
         if not hasattr(self, "_network"):
@@ -141,6 +127,9 @@ class DeepLVQ(GLVQ):
         self.prototypes_ = layer.prototypes.cpu().numpy()
         self.prototype_labels_ = labels
         del self._network
+
+    def _look_back(self, X: Array) -> None:
+        self.exemplars_ = X[self._distances(X).argmin(0)].reshape(-1, *self.shape_)
 
     def metric_(self) -> Array | None:
         raise TypeError("DeepLVQ has no linear metric: its distance is a network's.")

@@ -23,26 +23,25 @@ def elastic_distances(X: Array, Y: Array, metric: str, window: float | None = No
         from aeon.distances import pairwise_distance
 
         return np.asarray(pairwise_distance(X, Y, method=metric, window=window))
-    own = (np.array([soft_dtw(one[None], one[None], window)[0, 0] for one in part]) for part in (X, Y))
-    own_x, own_y = own
-    return np.maximum(soft_dtw(X, Y, window) - own_x[:, None] / 2 - own_y / 2, 0.0)
+    own_x, own_y = (soft_dtw(part, part, window) for part in (X, Y))
+    return np.maximum(soft_dtw(X[:, None], Y, window) - own_x[:, None] / 2 - own_y / 2, 0.0)
 
 
 def soft_dtw(X: Array, Y: Array, window: float | None = None) -> Array:
-    """(n, m) soft DTW s, γ = 1, squared costs; negative for series that are alike (Cuturi, Blondel 2017).
+    """Soft DTW s, γ = 1, squared costs; negative for series that are alike (Cuturi, Blondel 2017).
 
         s_ij = ‖x_i − y_j‖² − log(e^{−s_(i−1)j} + e^{−s_i(j−1)} + e^{−s_(i−1)(j−1)})
 
-    For all pairs of series at once; aeon's gives |s|, and 0 for equal ones.
+    Series (…, channels, length), paired as NumPy broadcasts them; aeon's gives |s|, and 0 for equal ones.
     """
     length = X.shape[-1]
     band = length if window is None else max(1, round(window * length))
-    nothing = np.full((len(X), len(Y)), np.inf)
+    nothing = np.full(np.broadcast_shapes(X.shape[:-2], Y.shape[:-2]), np.inf)
     above = [np.zeros_like(nothing), *[nothing] * length]
     for i in range(length):
         row = [nothing] * (length + 1)
         for j in range(max(0, i - band), min(length, i + band + 1)):
-            cost = np.square(X[:, None, :, i] - Y[:, :, j]).sum(2)
+            cost = np.square(X[..., i] - Y[..., j]).sum(-1)
             row[j + 1] = cost - np.logaddexp.reduce([-above[j + 1], -row[j], -above[j]])
         above = row
     return above[-1]

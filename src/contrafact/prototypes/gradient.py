@@ -108,6 +108,9 @@ class GradientLVQ(LayeredClassifier):
         """What a distance of 1 in training is in the user's units."""
         return spread**2
 
+    def _look_back(self, X: Array) -> None:
+        """Meet the training rows again, when all is learnt."""
+
     def _start_temperature(self, d: Tensor, labels: Tensor, t: Tensor, weight: Array | None) -> float:
         """T of a loss that has one, in squared training units; 0 where `predict_proba` alone has it."""
         return 0.0
@@ -129,7 +132,7 @@ class GradientLVQ(LayeredClassifier):
         sample_weight : one per row.
         validation_data : (X, y) watched for early stopping.
         """
-        for earlier in ("omega_", "relevances_", "validation_history_"):
+        for earlier in ("omega_", "relevances_", "validation_history_", "_network"):
             self.__dict__.pop(earlier, None)
         X, t, weight = merged(*self._read_training(X, y, sample_weight))
         self._check_options(validation_data is not None)
@@ -182,6 +185,7 @@ class GradientLVQ(LayeredClassifier):
         T = self._training_temperature or likely_temperature(d, columns, labels, weight)
         self.temperature_ = T * unit
         self._settle(layer.placed(torch.from_numpy(centre), spread), self.classes_[owner])
+        self._look_back(X)
         return self
 
     def _descend(
