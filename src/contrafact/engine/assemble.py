@@ -56,6 +56,7 @@ def assemble(
         modality=instances.modality,
         info={key: _join_info(key, infos, columns) for key in sorted(keys)},
         provenance=provenance,
+        names=instances.names,
         **joined,
     )
 

@@ -22,12 +22,14 @@ class Instances:
     values : float array (n, *shape), series and images with their channel axis.
     lifted : a 2-D array of series came in, and 2-D goes out.
     torch_device : set when a torch tensor came in.
+    names : the columns, when a data frame of rows came in.
     """
 
     values: Array
     modality: Modality
     lifted: bool
     torch_device: torch.device | None
+    names: Array | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -47,6 +49,7 @@ def read_instances(X: Any, name: str, modality: Modality | None, modalities: tup
     and univariate series otherwise.
     """
     device = X.device if isinstance(X, torch.Tensor) else None
+    columns = getattr(X, "columns", None)
     if isinstance(X, torch.Tensor):
         X = X.detach().cpu()
         X = X.float() if X.dtype == torch.bfloat16 else X  # NumPy has no such numbers
@@ -81,7 +84,9 @@ def read_instances(X: Any, name: str, modality: Modality | None, modalities: tup
     problem = describe_nonfinite(values, name)
     if problem:
         raise ValueError(problem)
-    return Instances(values, modality, lifted, device)
+    # The columns of a frame of series are time steps, not channels.
+    names = None if columns is None or modality != "row" else np.array([str(name) for name in columns])
+    return Instances(values, modality, lifted, device, names)
 
 
 def read_targets(target: Any, classes: Array, n: int) -> Array | None:

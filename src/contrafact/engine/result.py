@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
+    from .constraints import Constraints
+
 STATUSES = ("valid", "already_target", "invalid", "infeasible", "budget", "error")
 
 
@@ -35,6 +37,7 @@ class Counterfactuals:
     seconds, calls : share of the wall time, and model rows spent.
     info : what the method has to tell, one array per key.
     provenance : method, parameters, version, seed and options of the request.
+    names : what the features of a row, or the channels of a series or image, are called, where that is known.
     """
 
     X: Any
@@ -54,6 +57,7 @@ class Counterfactuals:
     modality: Modality
     info: dict[str, Array] = field(default_factory=dict)
     provenance: dict[str, Any] = field(default_factory=dict)
+    names: Array | None = None
 
     def __len__(self) -> int:
         return len(self.source)
@@ -64,7 +68,7 @@ class Counterfactuals:
         chosen = {
             f.name: getattr(self, f.name)[rows]
             for f in fields(self)
-            if f.name not in ("classes", "modality", "info", "provenance")
+            if f.name not in ("classes", "modality", "info", "provenance", "names")
         }
         return replace(self, **chosen, info={key: values[rows] for key, values in self.info.items()})
 
@@ -186,11 +190,21 @@ class Counterfactuals:
 
         return room.plot(self, i, path)
 
-    def report(self, path: str | Path) -> Path:
-        """Write a self-contained HTML page."""
+    def report(
+        self,
+        path: str | Path,
+        *,
+        title: str | None = None,
+        reference: Any = None,
+        constraints: Constraints | None = None,
+        command: str | None = None,
+    ) -> Path:
+        """Write a self-contained HTML page; see `contrafact.report.write_report`."""
         from .. import report as room
 
-        return room.write_report(self, path)
+        return room.write_report(
+            self, path, title=title, reference=reference, constraints=constraints, command=command
+        )
 
     def save(self, path: str | Path) -> Path:
         """Write an .npz without pickled objects; read it back with `Counterfactuals.load`."""
@@ -198,7 +212,7 @@ class Counterfactuals:
         arrays: dict[str, Any] = {
             f.name: _plain(getattr(self, f.name))
             for f in fields(self)
-            if f.name not in ("info", "provenance")
+            if f.name not in ("info", "provenance") and getattr(self, f.name) is not None
         }
         arrays |= {f"info/{key}": values for key, values in self.info.items()}
         arrays["kind"] = np.array("torch" if isinstance(self.X, torch.Tensor) else "numpy")
@@ -214,7 +228,7 @@ class Counterfactuals:
         if path.is_file() and not is_zipfile(path):
             raise ValueError(f"{path} is not a saved Counterfactuals: it is not an .npz file.")
         with np.load(path, allow_pickle=False) as stored:
-            missing = {f.name for f in fields(cls)} - {"info"} - set(stored.files)
+            missing = {f.name for f in fields(cls)} - {"info", "names"} - set(stored.files)
             if missing:
                 raise ValueError(
                     f"{path} is not a saved Counterfactuals: it lacks {', '.join(sorted(missing))}."

@@ -1,0 +1,38 @@
+"""Names of columns: taken from a data frame, kept through everything a result can go through."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_wine
+from sklearn.linear_model import LogisticRegression
+
+import contrafact as cf
+
+
+@pytest.fixture(scope="module")
+def wine():
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    return LogisticRegression(max_iter=5000).fit(X.to_numpy(), y), X, y
+
+
+def test_a_frame_gives_its_columns(wine, tmp_path):
+    model, X, y = wine
+    result = cf.LineSearch().fit(model, X, y).explain(X[:4])
+    assert result.names.tolist() == X.columns.tolist()
+    again = cf.Counterfactuals.load(result.save(tmp_path / "wine"))
+    for kept in (again, result[1:3], cf.refine(result, model)):
+        assert np.array_equal(kept.names, result.names)
+
+
+def test_an_array_has_no_names(wine, tmp_path):
+    model, X, y = wine
+    result = cf.LineSearch().fit(model, X, y).explain(X[:2].to_numpy())
+    assert result.names is None and cf.Counterfactuals.load(result.save(tmp_path / "wine")).names is None
+
+
+def test_time_steps_are_not_channels():
+    data = cf.load_dataset("ItalyPowerDemand")
+    frame = pd.DataFrame(data.X_train[:, 0], columns=[f"h{t}" for t in range(24)])
+    model = LogisticRegression(max_iter=1000).fit(frame.to_numpy(), data.y_train)
+    result = cf.NearestUnlike().fit(model, frame, data.y_train, modality="series").explain(frame[:3])
+    assert result.modality == "series" and result.names is None
