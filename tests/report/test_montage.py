@@ -1,8 +1,11 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import contrafact as cf
 from contrafact.report import montage, plot_latent
+from contrafact.report.panels import ALARM
 
 
 @pytest.fixture(scope="module")
@@ -57,3 +60,21 @@ def test_latent_plot_shows_codes_path_and_loss(latent):
 def test_latent_plot_needs_a_path(latent, images):
     with pytest.raises(ValueError, match="has no path"):
         plot_latent(latent[0], images)
+
+
+def test_what_was_not_reached_is_framed(images):
+    failed = replace(images, valid=np.arange(5) != 1, classes=np.array([*images.classes.tolist()]))
+    titles = [ax.title for ax in montage(failed).axes if ax.images]
+    assert titles[4].get_text() == f"{failed.cf_labels[1]}, wanted {failed.target[1]}"
+    assert titles[4].get_color() == ALARM != titles[1].get_color()
+    assert titles[1].get_text().startswith(f"{failed.cf_labels[0]}, 0.")
+
+
+def test_labels_are_not_read_as_mathematics(images, tmp_path):
+    odd = np.array([f"$x_{c}$ 😀" for c in range(10)])
+    named = {name: odd[getattr(images, name)] for name in ("labels", "cf_labels", "target")}
+    figure = montage(replace(images, classes=odd, **named), [0], tmp_path / "odd.svg")
+    assert figure.axes[0].title._preprocess_math(figure.axes[0].get_title()) == (
+        repr(str(named["labels"][0])),
+        False,
+    )

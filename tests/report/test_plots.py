@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from xml.etree import ElementTree
 
 import matplotlib
 import numpy as np
@@ -245,3 +246,68 @@ def test_nothing_global_is_touched(series):
     assert not Gcf.figs  # pyplot's list of open figures
     np.testing.assert_array_equal(series.X, X)
     np.testing.assert_array_equal(series.X_cf, X_cf)
+
+
+def test_names_take_the_place_of_numbers(series, make):
+    named = replace(series, names=np.array(["flow", "pressure"]))
+    assert {"flow", "pressure"} < {ax.get_ylabel() for ax in plot(named, 0).axes}
+    assert [ax.get_ylabel() for ax in plot_many(named, [0, 1]).axes] == ["pressure", "flow"]
+    alone = replace(series, X=series.X[:, :1], X_cf=series.X_cf[:, :1], names=np.array(["ECG (mV)"]))
+    assert "ECG (mV)" in {ax.get_ylabel() for ax in plot(alone, 0).axes}
+    rows = make(np.ones((1, 3)), np.array([[1.0, 2.0, 5.0]]), [[1, 0]], [[0, 1]], modality="row")
+    figure = plot(replace(rows, names=np.array(["age", "income", "debt"])))
+    ax = next(ax for ax in figure.axes if ax.get_xlabel() == "value")
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["debt", "income"]
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
+def test_hostile_names(series, make, suffix, tmp_path):
+    hostile = np.array(["x" * 10_000, "$\\frac{", "a\nb\x00\ud800", "😀 日本", "<b>&", ""], dtype=object)
+    rows = make(np.zeros((1, 6)), np.ones((1, 6)), [[1, 0]], [[0, 1]], modality="row")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        figure = plot(replace(rows, names=hostile), 0, tmp_path / f"rows.{suffix}")
+        plot_many(replace(series, names=hostile[2:4]), [0, 1], tmp_path / f"many.{suffix}")
+    ax = next(ax for ax in figure.axes if ax.get_xlabel() == "value")
+    shown = [tick._preprocess_math(tick.get_text()) for tick in ax.get_yticklabels()]
+    assert not any(is_math for _, is_math in shown)
+    assert [text for text, _ in shown] == ["x" * 23 + "…", "$\\frac{", "a b", "😀 日本", "<b>&", "feature 5"]
+
+
+def test_text_stays_text_in_vector_files(series, tmp_path):
+    named = replace(series, names=np.array(["flow", "pressure"]))
+    plot(named, 0, tmp_path / "why.svg")
+    drawing = ElementTree.parse(tmp_path / "why.svg")
+    texts = {element.text for element in drawing.iter("{http://www.w3.org/2000/svg}text")}
+    assert {"row 12: 'gun' (0.97) → 'point' (0.62)", "pressure", "time step"} < texts
+    plot(named, 0, tmp_path / "why.pdf")
+    written = (tmp_path / "why.pdf").read_bytes()
+    assert b"/Type42" in written or b"/CIDFontType2" in written or b"/TrueType" in written
+    assert b"/Type3" not in written
+
+
+@pytest.mark.parametrize("width", [3.5, 7])
+def test_width_of_a_column_and_of_a_page(series, make, width):
+    image = np.random.default_rng(0).uniform(size=(1, 1, 8, 8))
+    many = np.full((1, 10), 0.1)
+    results = {
+        "series": series[1],
+        "image": make(
+            image, image[:, :, ::-1], many, many, classes=list("abcdefghij"), modality="image", target=["c"]
+        ),
+        "row": make(np.ones((1, 14)), np.full((1, 14), 50.0), [[1, 0]], [[0, 1]], modality="row"),
+    }
+    figures = {name: plot(result, 0, width=width) for name, result in results.items()}
+    figures["many"] = plot_many(series, [0, 1], width=width)
+    for name, figure in figures.items():
+        figure.canvas.draw()
+        assert figure.get_figwidth() == width
+        texts = [*figure.texts, *figure.legends[0].get_texts()]
+        for ax in figure.axes:
+            texts += [ax.title, ax._left_title, ax.xaxis.label, ax.yaxis.label, *ax.texts]
+        inside = [text.get_window_extent() for text in texts if text.get_text()]
+        assert max(box.x1 for box in inside) <= figure.bbox.x1 + 2, name
+        assert min(box.x0 for box in inside) >= -2, name
+        assert min(text.get_fontsize() for text in texts) >= 7, name
+    with pytest.raises(ValueError, match="width is 1 inches; accepted: 3 or more"):
+        plot(series, 0, width=1)

@@ -27,7 +27,8 @@ def montage(
 ) -> Figure:
     """Images before, after and what changed, several counterfactuals at a glance.
 
-    Difference maps share one symmetric colour range: red is brighter, blue darker.
+    Difference maps share one symmetric colour range: red is brighter, blue darker. What did not reach its
+    class has an orange frame and says what it is instead.
 
     Parameters
     ----------
@@ -53,8 +54,13 @@ def montage(
         classes = result.classes.tolist()
         target = classes.index(result.target[i].item())
         panels.draw_image(axes[0], x, low, high, label_text(result.labels[i].item(), 12))
-        said = f"{label_text(result.cf_labels[i].item(), 12)}, {probability_text(result.cf_proba[i, target])}"
-        panels.draw_image(axes[1], x_cf, low, high, said if result.valid[i] else f"not reached: {said}")
+        said = label_text(result.cf_labels[i].item(), 12)
+        p, wanted = probability_text(result.cf_proba[i, target]), label_text(result.target[i].item(), 12)
+        words = f"{said}, {p}" if result.valid[i] else f"{said}, wanted {wanted}"
+        panels.draw_image(axes[1], x_cf, low, high, words)
+        if not result.valid[i]:
+            axes[1].title.set_color(panels.ALARM)
+            axes[1].spines[:].set(color=panels.MISSED.colour, linewidth=2.5)
         shown = panels.draw_difference(axes[2], x_cf - x, limit)
     assert shown is not None
     figure.colorbar(shown, ax=figure.axes, shrink=min(1.0, 1.2 / lines), pad=0.01, label="after − before")

@@ -13,7 +13,7 @@ from matplotlib.patches import Patch
 from ..engine.result import Counterfactuals
 from ..metrics.regions import runs
 from ..models.classifier import Array
-from .words import counted, label_text, probability_text
+from .words import counted, label_text, probability_text, shorten
 
 # Blue and vermillion of Okabe and Ito's palette, which colour-blind readers tell apart.
 GREY, INK, ALARM = "#8C8C8C", "#404040", "#B34700"
@@ -53,6 +53,25 @@ def colour(c: int) -> str:
 def plain(text: str) -> str:
     """Text that matplotlib shows as it is: a dollar is a dollar, not mathematics."""
     return text.replace("$", r"\$")
+
+
+def one_line(name: object, limit: int) -> str:
+    """A name on one line of at most `limit` characters, without those that no file can hold or no eye see."""
+    return shorten("".join(sign if sign.isprintable() else " " for sign in str(name)), limit)
+
+
+def name_text(result: Counterfactuals, j: int, limit: int = 24) -> str:
+    """What feature or channel j is called, on one line of at most `limit` characters, ready to be drawn."""
+    number = f"{'feature' if result.modality == 'row' else 'channel'} {j}"
+    if result.names is None:
+        return number
+    return plain(one_line(result.names[j], limit)) or number
+
+
+def value_name(result: Counterfactuals, channel: int, limit: int = 24) -> str:
+    """What stands at the axis of a channel: its name, or "value" where there is just one without a name."""
+    alone = result.X.ndim == 2 or result.X.shape[1] == 1
+    return "value" if alone and result.names is None else name_text(result, channel, limit)
 
 
 def tidy(ax: Axes) -> None:
@@ -145,12 +164,12 @@ def draw_difference(ax: Axes, delta: Array, limit: float | None = None) -> Any:
 
 
 def _frame(ax: Axes, title: str) -> None:
-    ax.set_title(title, fontsize=10, color=INK)
+    ax.set_title(plain(title), fontsize=10, color=INK)
     ax.set_xticks([])
     ax.set_yticks([])
 
 
-def draw_features(ax: Axes, x: Array, x_cf: Array, style: Look, most: int = 12) -> None:
+def draw_features(ax: Axes, x: Array, x_cf: Array, style: Look, names: list[str], most: int = 12) -> None:
     """Changed features, most changed first: a dot before, a dot after, and both values in words."""
     changed = np.flatnonzero(x != x_cf)
     unit, axis = _unit(x, x_cf, changed)
@@ -162,13 +181,13 @@ def draw_features(ax: Axes, x: Array, x_cf: Array, style: Look, most: int = 12) 
         ax.plot(after[j], at, "o", color=style.colour, markersize=7)
         words = f"{x[j]:.4g} → {x_cf[j]:.4g}"
         ax.text(1.02, at, words, transform=ax.get_yaxis_transform(), va="center", fontsize=SMALL)
-    ax.set_yticks(range(len(order)), [f"feature {j}" for j in order])
+    ax.set_yticks(range(len(order)), [names[j] for j in order])
     ax.set_ylim(max(len(order), 3) - 0.5, -0.5)
     ax.margins(x=0.06)
     ax.grid(axis="y", color=GREY, alpha=0.3, linewidth=0.8)
     ax.set_axisbelow(True)
     hidden = len(changed) - len(order)
-    ax.set_xlabel(f"{axis}   ({hidden} more changed, not shown)" if hidden else axis, fontsize=SMALL)
+    ax.set_xlabel(f"{axis}\n({hidden} more changed, not shown)" if hidden else axis, fontsize=SMALL)
     tidy(ax)
     ax.tick_params(axis="y", length=0)
     if not len(order):

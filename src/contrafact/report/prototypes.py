@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from ..prototypes.base import Array, PrototypeClassifier
 from . import panels
 from .plots import blank, save
-from .words import label_text, shorten
+from .words import label_text
 
 MOST_ROWS = 60
 #: where classes are more than colours, the next round has another mark
@@ -53,7 +53,8 @@ def _images(model: PrototypeClassifier, shown: Array, data: tuple[Array, Array] 
         own = shown[labels == label]
         for i, ax in enumerate(axes[:, c]):
             if i < len(own):
-                panels.draw_image(ax, own[i], low, high, label_text(label, 12) if i == 0 else "")
+                title = panels.plain(label_text(label, 12)) if i == 0 else ""
+                panels.draw_image(ax, own[i], low, high, title)
             else:
                 ax.axis("off")
     return figure
@@ -74,7 +75,7 @@ def _profiles(model: PrototypeClassifier, shown: Array, data: tuple[Array, Array
             for one in series[labels == label]:
                 ax.plot(one[channel], color=panels.colour(c), linewidth=2)
             panels.tidy(ax)
-        axes[0, c].set_title(label_text(label, 16), fontsize=11, fontweight="bold")
+        axes[0, c].set_title(panels.plain(label_text(label, 16)), fontsize=11, fontweight="bold")
         axes[-1, c].set_xlabel("time" if shown.ndim == 3 else "feature", fontsize=panels.SMALL)
     return figure
 
@@ -115,7 +116,7 @@ def plot_relevances(
 
 def _bars(share: Array, names: Sequence[str] | None, most: int) -> Figure:
     order = np.argsort(-share, kind="stable")[:most][::-1]
-    told = [f"feature {j}" if names is None else shorten(str(names[j]), 28) for j in order]
+    told = [f"feature {j}" if names is None else panels.plain(panels.one_line(names[j], 28)) for j in order]
     figure = blank(0.26 * len(order) + 0.7, width=7.0)
     ax = figure.subplots()
     ax.barh(range(len(order)), share[order], color="#0072B2")
@@ -165,7 +166,8 @@ def _scatter(ax: Axes, model: PrototypeClassifier, placed: Array, y: Array, wron
     for c, label in enumerate(model.classes_.tolist()):
         look: dict[str, Any] = {"marker": MARKS[c // len(panels.COLOURS) % len(MARKS)], "alpha": 0.55}
         u, v = placed[y == label].T
-        ax.scatter(u, v, s=16, color=panels.colour(c), linewidth=0, label=label_text(label, 16), **look)
+        name = panels.plain(label_text(label, 16))
+        ax.scatter(u, v, s=16, color=panels.colour(c), linewidth=0, label=name, **look)
     if wrong.any():
         told = f"called otherwise ({int(wrong.sum())})"
         u, v = placed[wrong].T

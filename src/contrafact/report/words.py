@@ -11,6 +11,8 @@ from ..metrics.base import as_array
 from ..metrics.regions import count_regions
 
 PLACES = {"series": "stretch", "image": "region"}
+#: what stands between the parts of `detail`
+BETWEEN = "   ·   "
 
 
 def label_text(label: Any, limit: int = 30) -> str:
@@ -70,7 +72,7 @@ def detail(result: Counterfactuals, i: int) -> str:
     before, after = (probability_text(p) for p in result[i].target_proba[0])
     target = f"P({label_text(result.target[i])}): {before} → {after}"
     method = shorten(str(result.provenance.get("method", "")), 40)
-    return "   ·   ".join(filter(None, [change_text(result, i), target, method]))
+    return BETWEEN.join(filter(None, [change_text(result, i), target, method]))
 
 
 def change_text(result: Counterfactuals, i: int) -> str:
