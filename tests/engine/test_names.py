@@ -1,5 +1,7 @@
 """Names of columns: taken from a data frame, kept through everything a result can go through."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -36,3 +38,10 @@ def test_time_steps_are_not_channels():
     model = LogisticRegression(max_iter=1000).fit(frame.to_numpy(), data.y_train)
     result = cf.NearestUnlike().fit(model, frame, data.y_train, modality="series").explain(frame[:3])
     assert result.modality == "series" and result.names is None
+
+
+def test_names_must_fit(wine):
+    model, X, y = wine
+    result = cf.LineSearch().fit(model, X, y).explain(X[:2])
+    with pytest.raises(ValueError, match="names has 2 entries for 13"):
+        replace(result, names=np.array(["a", "b"]))

@@ -59,6 +59,11 @@ class Counterfactuals:
     provenance: dict[str, Any] = field(default_factory=dict)
     names: Array | None = None
 
+    def __post_init__(self) -> None:
+        parts = 1 if self.modality == "series" and len(self.X.shape) == 2 else self.X.shape[1]
+        if self.names is not None and len(self.names) != parts:
+            raise ValueError(f"names has {len(self.names)} entries for {parts} features or channels.")
+
     def __len__(self) -> int:
         return len(self.source)
 
@@ -184,11 +189,11 @@ class Counterfactuals:
             autoencoder=autoencoder,
         )
 
-    def plot(self, i: int = 0, path: str | Path | None = None) -> Figure:
-        """Picture of counterfactual i: before, after, what changed; written to `path` when given."""
+    def plot(self, i: int = 0, path: str | Path | None = None, *, width: float = 10.0) -> Figure:
+        """Picture of counterfactual i, `width` inches wide; see `contrafact.report.plot`."""
         from .. import report as room
 
-        return room.plot(self, i, path)
+        return room.plot(self, i, path, width=width)
 
     def report(
         self,

@@ -43,7 +43,8 @@ def evaluate(
     ----------
     metrics : names or `Metric` instances; None for all that can be computed with what is given. Metrics that
         ask a model or an explainer again take their time.
-    reference : rows to compare with: `X`, `(X, y)`, or a `Reference`, which several results can share.
+    reference : rows to compare with: `X`, `(X, y)`, a Dataset (its training part), or a `Reference`, which
+        several results can share.
     model : the model that was explained; default: the explainer's.
     explainer : the fitted explainer.
     other_model : a model for the same classes that was trained independently.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..data.cleaning import describe_nonfinite
-from ..data.dataset import as_labels
+from ..data.dataset import Dataset, as_labels
 from ..engine.result import Counterfactuals
 from ..models.classifier import Array, Classifier, as_classifier
 from .base import as_array, instance_shape
@@ -47,7 +47,9 @@ class Reference:
 
     @classmethod
     def read(cls, reference: Any, result: Counterfactuals) -> Reference:
-        """`X`, a pair `(X, y)` or a Reference, checked against the instances of a result."""
+        """`X`, a pair `(X, y)`, a Dataset or a Reference, checked against the instances of a result."""
+        if isinstance(reference, Dataset):
+            reference = (reference.X_train, reference.y_train)
         if isinstance(reference, tuple) and len(reference) != 2:
             raise ValueError(f"reference is a tuple of {len(reference)}; accepted: X, or the pair (X, y).")
         if isinstance(reference, Reference):
