@@ -21,7 +21,7 @@ DIGITS = load_digits()
 ORDER = np.random.default_rng(0).permutation(len(DIGITS.target))
 X, Y = (DIGITS.images[:, None] / 16)[ORDER[:700]], DIGITS.target[ORDER[:700]]
 X_TEST, Y_TEST = (DIGITS.images[:, None] / 16)[ORDER[700:1000]], DIGITS.target[ORDER[700:1000]]
-SHORT = {"max_epochs": 20, "batch_size": 64, "lr": 1e-2}
+SHORT = {"max_epochs": 15, "batch_size": 64, "lr": 1e-2}
 TINY = {"max_epochs": 2, "validation": 0.0}
 
 
@@ -76,9 +76,8 @@ def test_fsr_flattens_the_spectrum(models):
 
 
 def test_robust_training_against_the_largest_change():
-    options = {"attack": "fast", **SHORT, "max_epochs": 12}
-    plain = fit_classifier("smallcnn", X, Y, **SHORT | {"max_epochs": 12})
-    robust = RobustTrainer(norm=INF, eps=0.1, **options).fit("smallcnn", X, Y).classifier_
+    plain = fit_classifier("smallcnn", X, Y, **SHORT)
+    robust = RobustTrainer(norm=INF, eps=0.1, attack="fast", **SHORT).fit("smallcnn", X, Y).classifier_
     before, after = (robust_accuracy(m, X_TEST, Y_TEST, norm=INF, eps=0.1) for m in (plain, robust))
     assert after > before + 0.1
 
@@ -344,6 +343,11 @@ def test_robust_accuracy_of_a_linear_model_is_exact(logistic, norm, dual):
     for eps in (0.0, 0.2, 0.5):
         found = robust_accuracy(model, X, y, norm=norm, eps=eps, steps=50, bounds=None)
         assert found == pytest.approx((margin > eps).mean(), abs=0.011)  # a row in a hundred may be missed
+
+
+def test_robust_accuracy_where_nothing_withstands(logistic):
+    model, X, y = logistic
+    assert robust_accuracy(model, X, y, eps=1e3, bounds=None) == 0
 
 
 def test_robust_accuracy_leaves_the_model_and_the_random_state_alone():

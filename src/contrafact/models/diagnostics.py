@@ -73,7 +73,10 @@ def robust_accuracy(
     robust = classifier.verdict(x).label == t
     with seeded(random_state):
         for _ in range(restarts):
-            for rows in robust.nonzero()[:, 0].split(classifier.internal_batch(x)):
+            standing = robust.nonzero()[:, 0]
+            if len(standing) == 0:
+                break
+            for rows in standing.split(classifier.internal_batch(x)):
                 loss = log_odds(classifier.logits, t[rows])
                 x_adv = pgd(loss, x[rows], norm=norm, eps=eps, steps=steps, bounds=bounds)
                 robust[rows] = classifier.verdict(x_adv).label == t[rows]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -83,7 +84,7 @@ def check_explainer(
         raise ValueError(f"checks {sorted(unknown)} are unknown. Checks: {', '.join(CHECKS)}.")
     lines: list[dict[str, Any]] = []
     for model_kind, data_kind in cases_for(explainer, models, data):
-        case = make_case(model_kind, data_kind)
+        case = replace(make_case(model_kind, data_kind))  # its fit is of this explainer alone
         for name in checks or CHECKS:
             problem = ""
             try:

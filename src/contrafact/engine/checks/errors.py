@@ -84,7 +84,7 @@ def check_bad_options_refused(explainer: Explainer, case: Case) -> None:
 
 def check_failed_fit_keeps_the_old_one(explainer: Explainer, case: Case) -> None:
     case.fitted(explainer)
-    before = explainer.explain(case.X)
+    before = case.answer(explainer)
     refuses(lambda: explainer.fit(case.classifier(), case.X_reference, case.y_reference[:-1]), "y")
     np.testing.assert_array_equal(explainer.explain(case.X).X_cf, before.X_cf)
 
@@ -106,6 +106,7 @@ class Moody:
 
 def check_bad_row_does_not_spoil_others(explainer: Explainer, case: Case) -> None:
     good = np.arange(len(case.X)) != 3
+    alone = None
     for raises in (True, False):
         model = Moody(case.classifier(), case.X[3], raises)
         moody = replace(case, model=model)
@@ -113,7 +114,8 @@ def check_bad_row_does_not_spoil_others(explainer: Explainer, case: Case) -> Non
             warnings.simplefilter("ignore", RuntimeWarning)
             case.fitted(explainer, moody.classifier())
             result = explainer.explain(case.X, random_state=0)
-            alone = explainer.explain(case.X[good], random_state=0)
+            if alone is None:  # of the good rows, both models say the same
+                alone = explainer.explain(case.X[good], random_state=0)
         assert result.status[3] == "error" and result.message[3], "the bad row is not told as an error"
         assert not result.valid[3]
         assert np.array_equal(result.status[good], alone.status), "other rows suffered from the bad one"
