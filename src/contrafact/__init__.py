@@ -15,6 +15,7 @@ _ROOMS = {
         "as_classifier",
         "fit_autoencoder",
         "fit_classifier",
+        "load_model",
         "reconstruction_report",
         "robust_accuracy",
         "spectral_report",

@@ -5,25 +5,29 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import torch
 from rich.console import Console
 from rich.table import Table
 
 import contrafact as cf
 from contrafact.engine import Counterfactuals
 from contrafact.models.networks import FCN, seeded
-from contrafact.report import plot_many
+from contrafact.report import plot_many, plot_methods, write_report
 
-METHODS = (cf.NearestUnlike(), cf.LineSearch(), cf.RandomMask(), cf.Glacier(), cf.CELS())
+#: two floors, then what has to beat them
+METHODS = (cf.NearestUnlike(), cf.LineSearch(), cf.Glacier(), cf.NativeGuide(), cf.CELS())
 
 
 def run(folder: Path, n_instances: int = 40, seed: int = 0, console: Console | None = None) -> Path:
-    """Train on GunPoint, explain test instances with several methods, print a table, write a picture."""
+    """Train on GunPoint, explain test instances with several methods, print a table, write a report."""
     console = console or Console()
+    folder.mkdir(parents=True, exist_ok=True)
     data = cf.load_dataset("GunPoint")
     names = {"1": "gun", "2": "point"}
     y_train, y_test = (np.array([names[label] for label in y]) for y in (data.y_train, data.y_test))
     console.print(
-        f"Training a small FCN on {data.name}: {len(data.X_train)} series of {data.X_train.shape[-1]} steps"
+        f"An actor draws a gun, or only points: {len(data.X_train)} recordings of the hand, "
+        f"{data.X_train.shape[-1]} steps each. Training a small network to tell them apart."
     )
     with seeded(seed):
         network = FCN(1, 2, widths=(32, 64, 32))
@@ -33,38 +37,68 @@ def run(folder: Path, n_instances: int = 40, seed: int = 0, console: Console | N
     console.print(f"Test accuracy {np.mean(model.predict(data.X_test) == y_test):.2f}\n")
 
     chosen = np.random.default_rng(seed).permutation(len(data.X_test))[:n_instances]
-    results = []
+    results = {}
     for method in METHODS:
         method.fit(model, data.X_train, y_train)
-        results.append(method.explain(data.X_test[chosen], random_state=seed, progress=True))
-    best = cf.refine(results[-1], model)
-    console.print(comparison([*results, best]))
-
-    folder.mkdir(parents=True, exist_ok=True)
-    picture = folder / "counterfactuals.png"
-    plot_many(best, telling_rows(best), picture)
-    best.save(folder / "counterfactuals.npz")
-    reached = int(best.valid.sum())
+        results[type(method).__name__] = method.explain(data.X_test[chosen], random_state=seed, progress=True)
+    best = results["CELS, refined"] = cf.refine(results["CELS"], model)
+    console.print(comparison(results))
     console.print(
-        f"{reached} of {len(best)} series now read as the other movement; "
-        f"typical change: {np.median(best.changed_fraction):.0%} of the points."
+        f"{int(best.valid.sum())} of {len(best)} recordings now read as the other movement; "
+        f"typical change: {np.median(best.changed_fraction):.0%} of the points.\n"
     )
-    console.print(f"Picture: {picture}\nArrays:  {folder / 'counterfactuals.npz'}")
-    return picture
+
+    again = f"contrafact demo --folder {folder} --seed {seed}"
+    report = write_report(
+        results,
+        folder / "report.html",
+        title="Gun or pointing hand: what would change the network's mind?",
+        reference=(data.X_train, y_train),
+        command=again,
+    )
+    plot_many(best, telling_rows(best), folder / "counterfactuals.png")
+    plot_methods(results, int(best.source[telling_rows(best)[0]]), folder / "methods.png")
+    best.save(folder / "counterfactuals.npz")
+    torch.save(network.state_dict(), folder / "weights.pt")
+    np.savez_compressed(
+        folder / "series.npz",
+        X_train=data.X_train,
+        y_train=y_train,
+        X_test=data.X_test[chosen],
+        y_test=y_test[chosen],
+    )
+    tell_next(console, folder, report)
+    return report
 
 
-def comparison(results: list[Counterfactuals]) -> Table:
+def tell_next(console: Console, folder: Path, report: Path) -> None:
+    """Where everything is, and the three lines that a user needs next."""
+    shown = f"{folder / 'counterfactuals.png'}, {folder / 'methods.png'}"
+    ask = f"contrafact explain {folder}/weights.pt {folder}/series.npz --network fcn --target point"
+    lines = [
+        f"[bold]Report:[/] {report}   (open it in a browser)",
+        f"Pictures: {shown}",
+        "",
+        "Next, the same from the shell, from Python, and with your own data:",
+        f"  {ask} --report {folder}/mine.html",
+        '  cf.CELS().fit(model, X_train, y_train).explain(X, refine=True).report("why.html")',
+        "  contrafact explain MODEL DATA --report why.html",
+    ]
+    for line in lines:
+        console.print(line, soft_wrap=True, highlight=False)
+
+
+def comparison(results: dict[str, Counterfactuals]) -> Table:
     """Methods side by side; failures count in every average."""
     table = Table(title="What would make the network decide otherwise?")
     for name in ("method", "valid", "changed", "l2", "stretches", "model rows", "seconds"):
         table.add_column(name, justify="left" if name == "method" else "right")
-    for result in results:
+    for name, result in results.items():
         scores = result.evaluate(["valid", "sparsity", "l2", "segments", "calls", "seconds"]).mean(
             numeric_only=True
         )
-        refined = " + refine" if "refined" in result.provenance else ""
         table.add_row(
-            result.provenance["method"] + refined,
+            name,
             f"{scores['valid']:.0%}",
             f"{scores['sparsity']:.0%}",
             f"{scores['l2']:.2f}",

@@ -177,9 +177,9 @@ def test_unknown_names_and_paths_are_explained(tmp_path):
         load_dataset("nowhere.npz")
     with pytest.raises(ValueError, match=r"holds no pair of files.*\.ts, \.tsv, \.txt"):
         load_dataset(tmp_path)
-    (tmp_path / "data.csv").write_text("1,2")
-    with pytest.raises(ValueError, match=r"suffix '\.csv'.*\.npz"):
-        load_dataset(tmp_path / "data.csv")
+    (tmp_path / "data.xlsx").write_text("1,2")
+    with pytest.raises(ValueError, match=r"suffix '\.xlsx'.*\.csv, \.npz"):
+        load_dataset(tmp_path / "data.xlsx")
 
 
 def test_bad_files_are_explained(tmp_path):

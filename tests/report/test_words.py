@@ -65,14 +65,9 @@ def test_no_false_certainty(p, text):
     assert probability_text(p) == text
 
 
-def test_small_shares_are_not_nothing():
-    assert [percent(share) for share in (0, 0.0004, 0.004, 0.06, 1)] == [
-        "0 %",
-        "0.04 %",
-        "0.4 %",
-        "6 %",
-        "100 %",
-    ]
+def test_small_shares_are_not_nothing_and_large_ones_not_all():
+    shares = {0: "0 %", 0.0004: "0.04 %", 0.004: "0.4 %", 0.06: "6 %", 0.9999: "99.9 %", 1: "100 %"}
+    assert {share: percent(share) for share in shares} == shares
 
 
 def test_counting():

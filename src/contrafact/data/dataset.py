@@ -28,6 +28,8 @@ class Dataset:
         Finite numbers. Floats stay as they are; whole numbers become floats, not rescaled.
     y_train, y_test : arrays of shape (n,)
         Labels of any one type.
+    names : tuple of str, optional
+        Of the columns of rows, or of the channels of series and images.
 
     Examples
     --------
@@ -41,6 +43,7 @@ class Dataset:
     y_train: Array
     X_test: Array
     y_test: Array
+    names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         for part in ("train", "test"):
@@ -56,6 +59,11 @@ class Dataset:
             raise ValueError(
                 f"y_train has dtype {self.y_train.dtype}, y_test {self.y_test.dtype}. "
                 "Accepted: both text, or both numbers."
+            )
+        if self.names is not None and len(self.names) != self.X_train.shape[1]:
+            raise ValueError(
+                f"names has {len(self.names)} entries, X_train has shape {self.X_train.shape}. "
+                f"Accepted: one for each of the {self.X_train.shape[1]} columns or channels."
             )
 
     @property

@@ -1,4 +1,4 @@
-"""Readers of labelled files: UCR's .ts, .tsv and .txt, and NumPy's .npz."""
+"""Readers of labelled files: UCR's .ts, .tsv and .txt, .csv, and NumPy's .npz."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from contrafact.data.cleaning import Array, as_float
 from contrafact.data.dataset import SHAPES, check_shape
+from contrafact.data.tables import read_table, split_channels
 
 # One array, or one (channels, length) array per instance where lengths differ.
 Instances = Array | Sequence[Array]
@@ -21,18 +22,38 @@ class Source(NamedTuple):
 
     name: str
     modality: str
-    parts: list[tuple[Instances, Array]]
+    parts: list[tuple[Instances, Array | None]]
+    names: tuple[str, ...] | None = None
 
 
-def read_path(path: Path) -> Source:
-    """Read a UCR folder, one file of a UCR pair, or an .npz."""
-    if path.is_dir():
-        return _read_ucr(_training_file_in(path))
+class Reading(NamedTuple):
+    """How a file is to be read, where it does not say so itself.
+
+    label : the label column of a .csv.
+    modality : "series", "image" or "row".
+    columns : the columns of a .csv to take, in this order, where it holds rows.
+    unlabelled : labels may be absent, and so may the column that `label` names.
+    """
+
+    label: str | None = None
+    modality: str | None = None
+    columns: Sequence[str] | None = None
+    unlabelled: bool = False
+
+
+def read_path(path: Path, reading: Reading) -> Source:
+    """Read a UCR folder, one file of a UCR pair, a .csv or an .npz."""
     suffix = path.suffix.lower()
+    if suffix == ".csv" and path.is_file():
+        return _read_csv(path, reading)
+    if reading.label is not None and not reading.unlabelled:
+        raise ValueError(f"label {reading.label!r} names a column of a .csv; {path} is none.")
+    if path.is_dir():
+        return _read_ucr(_training_file_in(path), reading)
     if suffix == ".npz":
-        return _read_npz(path)
+        return _read_npz(path, reading)
     if suffix in UCR_READERS:
-        return _read_ucr(path)
+        return _read_ucr(path, reading)
     raise ValueError(f"{path} has suffix {path.suffix!r}. Accepted: {', '.join(SUFFIXES)}, or a folder.")
 
 
@@ -68,37 +89,39 @@ def _partner(path: Path) -> Path:
     return path.with_name(_stem(path) + other + path.suffix)
 
 
-def _read_ucr(path: Path) -> Source:
+def _read_ucr(path: Path, reading: Reading) -> Source:
+    if reading.modality not in (None, "series"):
+        raise ValueError(f"{path} holds series; modality {reading.modality!r} does not apply to it.")
     files = [path]
     if path.stem.endswith(("_TRAIN", "_TEST")) and _partner(path).exists():
         files = sorted([path, _partner(path)], key=lambda file: file.stem.endswith("_TEST"))
-    return Source(_stem(path), "series", [_read_labelled(file) for file in files])
+    return Source(_stem(path), "series", [_read_labelled(file, reading.unlabelled) for file in files])
 
 
-def _read_labelled(path: Path) -> tuple[Instances, Array]:
+def _read_labelled(path: Path, unlabelled: bool) -> tuple[Instances, Array | None]:
     suffix = path.suffix.lower()
     try:
         X, y = UCR_READERS[suffix](path)
+        if y is None and not unlabelled:
+            raise ValueError("its header declares no class labels, and a classifier needs them.")
     except (OSError, ValueError, IndexError) as error:
         # aeon reports bad content as OSError too; a real one, such as a missing permission, has a number.
         if getattr(error, "errno", None) is not None:
             raise
         raise ValueError(f"{path} cannot be read as {suffix}: {error}") from error
-    if len(y) == 0:
+    if len(X) == 0:
         raise ValueError(f"{path} holds no instances.")
     return X, y
 
 
-def _read_ts(path: Path) -> tuple[Instances, Array]:
+def _read_ts(path: Path) -> tuple[Instances, Array | None]:
     from aeon.datasets import load_from_ts_file
 
     X, y, header = load_from_ts_file(str(path), return_meta_data=True)
-    if header["targetlabel"] or not header["classlabel"]:
-        raise ValueError("its header declares no class labels, and a classifier needs them.")
     if header["timestamps"]:
         # aeon's reader of time stamps drops minus signs.
         raise ValueError("it has time stamps. Accepted: values only (@timeStamps false).")
-    return X, np.char.strip(y)
+    return X, None if header["targetlabel"] or not header["classlabel"] else np.char.strip(y)
 
 
 def _read_tsv(path: Path) -> tuple[Instances, Array]:
@@ -120,10 +143,21 @@ def _whole_numbers(y: Array) -> Array:
 
 
 UCR_READERS = {".ts": _read_ts, ".tsv": _read_tsv, ".txt": _read_txt}
-SUFFIXES = (*UCR_READERS, ".npz")
+SUFFIXES = (*UCR_READERS, ".csv", ".npz")
 
 
-def _read_npz(path: Path) -> Source:
+def _read_csv(path: Path, reading: Reading) -> Source:
+    modality = reading.modality or "row"
+    columns = reading.columns if modality == "row" else None
+    table = read_table(path, label=reading.label, columns=columns, unlabelled=reading.unlabelled)
+    if modality == "series":
+        X, names = split_channels(table)
+        return Source(path.stem, modality, [(X, table.y)], names)
+    check_shape(table.X, modality, str(path))
+    return Source(path.stem, modality, [(table.X, table.y)], table.names)
+
+
+def _read_npz(path: Path, reading: Reading) -> Source:
     try:
         with np.load(path, allow_pickle=False) as archive:
             arrays = dict(archive)
@@ -132,14 +166,16 @@ def _read_npz(path: Path) -> Source:
             f"{path} cannot be read as .npz: {error} Accepted: plain arrays, with labels as text or numbers."
         ) from error
     pairs = [("X_train", "y_train"), ("X_test", "y_test")] if "X_train" in arrays else [("X", "y")]
-    absent = [key for pair in pairs for key in pair if key not in arrays]
+    needed = [X for X, _ in pairs] if reading.unlabelled else [key for pair in pairs for key in pair]
+    absent = [key for key in needed if key not in arrays]
     if absent:
         raise ValueError(
             f"{path} has no entry {absent[0]!r}; it has {', '.join(map(repr, arrays))}. "
             "Accepted: X_train, y_train, X_test, y_test, or X, y; and modality."
         )
-    parts = [(as_float(arrays[X], X), arrays[y]) for X, y in pairs]
-    modality = str(arrays["modality"]) if "modality" in arrays else _modality_of(parts[0][0], pairs[0][0])
+    parts = [(as_float(arrays[X], X), arrays.get(y)) for X, y in pairs]
+    said = reading.modality or (str(arrays["modality"]) if "modality" in arrays else None)
+    modality = said or _modality_of(parts[0][0], pairs[0][0])
     return Source(
         path.stem,
         modality,

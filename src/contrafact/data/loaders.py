@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,7 +13,7 @@ import numpy as np
 from contrafact.data import cleaning
 from contrafact.data.cleaning import Array, describe_nonfinite, fill_missing
 from contrafact.data.dataset import Dataset, as_labels, check_same_shape
-from contrafact.data.files import SUFFIXES, Source, read_path
+from contrafact.data.files import SUFFIXES, Instances, Reading, Source, read_path
 from contrafact.data.splitting import stratified_split
 
 if TYPE_CHECKING:
@@ -68,58 +69,106 @@ def list_datasets() -> pd.DataFrame:
     return pd.DataFrame([*AEON, *SKLEARN], columns=list(Bundled._fields))
 
 
-def load_dataset(name_or_path: str | os.PathLike[str], *, pad: bool = False, fill: bool = False) -> Dataset:
+def load_dataset(
+    name_or_path: str | os.PathLike[str],
+    *,
+    pad: bool = False,
+    fill: bool = False,
+    label: str | None = None,
+    modality: str | None = None,
+) -> Dataset:
     """Load a bundled dataset by name, or your own by path.
 
     Parameters
     ----------
     name_or_path : str or path
         A name from `list_datasets`, in any case, or a path: a folder with <Name>_TRAIN.ts and <Name>_TEST.ts
-        (or .tsv, or .txt: label first, whitespace between), one such file, or an .npz with X_train, y_train,
-        X_test, y_test or X, y, and optionally modality (else 2-D is rows, 3-D series, 4-D images).
+        (or .tsv, or .txt: label first, whitespace between), one such file, an .npz with X_train, y_train,
+        X_test, y_test or X, y, and optionally modality (else 2-D is rows, 3-D series, 4-D images), or a .csv:
+        names of the columns in the first line, then one instance per line.
         A name comes before a file of that name: write "./GunPoint" for a folder.
     pad : bool, default=False
         Extend shorter series to the longest by their last value; without it unequal lengths are an error.
     fill : bool, default=False
         Impute NaN: series linearly in time, images by channel mean, rows by the column mean of the training
         part; without it NaN is an error.
+    label : str, optional
+        The label column of a .csv; default: the one called label, class, target or y, in any case.
+    modality : "series", "image" or "row", optional
+        What a .csv or .npz holds, if it does not say so. A .csv holds rows; with "series" its columns are
+        the steps of one channel, or of several if they are called x_0, x_1, …, y_0, y_1, ….
 
     Notes
     -----
-    Data without a split (scikit-learn's, a file without its partner, X and y) are shuffled and split 70/30
-    within each class, the same way every time. Text labels from .ts files are lower case, as aeon reads them.
+    Data without a split (scikit-learn's, a .csv, a file without its partner, X and y) are shuffled and split
+    70/30 within each class, the same way every time. Text labels from .ts files are lower case, as aeon reads
+    them.
 
     Examples
     --------
     >>> load_dataset("gunpoint")
     Dataset('GunPoint', series, train (50, 1, 150), test (150, 1, 150), classes '1', '2')
     """
-    source = _find(name_or_path)
-    suffixes = ("_train", "_test") if len(source.parts) == 2 else ("",)
-    X = _stacked(source, pad)
-    y = [
-        as_labels(part[1], f"y{end}", len(x)) for x, part, end in zip(X, source.parts, suffixes, strict=True)
-    ]
-    if not fill:
-        for x, end in zip(X, suffixes, strict=True):
-            _refuse_missing(x, f"X{end}")
-    if len(X) == 1:
-        train, test = stratified_split(y[0])
-        X, y = [X[0][train], X[0][test]], [y[0][train], y[0][test]]
+    source = _open(name_or_path, Reading(label, modality), pad, fill)
+    if len(source.parts) == 1:
+        source = _split(source)
     if fill:
-        X = _filled(source.modality, *X)
-    return Dataset(source.name, source.modality, X[0], y[0], X[1], y[1])
+        source = _filled(source)
+    (X_train, y_train), (X_test, y_test) = source.parts
+    assert y_train is not None and y_test is not None
+    return Dataset(
+        source.name, source.modality, np.asarray(X_train), y_train, np.asarray(X_test), y_test, source.names
+    )
 
 
-def _find(name_or_path: str | os.PathLike[str]) -> Source:
+def read_parts(
+    name_or_path: str | os.PathLike[str],
+    *,
+    pad: bool = False,
+    fill: bool = False,
+    label: str | None = None,
+    modality: str | None = None,
+    columns: Sequence[str] | None = None,
+) -> Source:
+    """What there is to explain: as `load_dataset`, but whole where it has no split, and labels may be absent.
+
+    columns : the columns of a .csv to take, in this order, where it holds rows; others may then hold text.
+
+    Examples
+    --------
+    >>> source = read_parts("iris")
+    >>> [X.shape for X, y in source.parts], source.names[0]
+    ([(105, 4), (45, 4)], 'sepal length (cm)')
+    """
+    source = _open(name_or_path, Reading(label, modality, columns, unlabelled=True), pad, fill)
+    return _filled(source) if fill else source
+
+
+def _open(name_or_path: str | os.PathLike[str], reading: Reading, pad: bool, fill: bool) -> Source:
+    """The parts as arrays, with labels checked; NaN is refused unless it will be filled."""
+    source = _find(name_or_path, reading)
+    endings = ("_train", "_test") if len(source.parts) == 2 else ("",)
+    X = _stacked(source, pad)
+    parts: list[tuple[Instances, Array | None]] = []
+    for x, (_, y), end in zip(X, source.parts, endings, strict=True):
+        parts.append((x, None if y is None else as_labels(y, f"y{end}", len(x))))
+    if not fill:
+        for x, end in zip(X, endings, strict=True):
+            _refuse_missing(x, f"X{end}")
+    return source._replace(parts=parts)
+
+
+def _find(name_or_path: str | os.PathLike[str], reading: Reading) -> Source:
     entry = BY_NAME.get(name_or_path.lower()) if isinstance(name_or_path, str) else None
-    if entry in AEON:
-        return _from_aeon(entry.name)
     if entry is not None:
-        return _from_sklearn(entry)
+        if reading.label is not None and not reading.unlabelled:
+            raise ValueError(f"label {reading.label!r} names a column of a .csv; {entry.name} is bundled.")
+        if reading.modality not in (None, entry.modality):
+            raise ValueError(f"{entry.name} holds {entry.modality} data, not {reading.modality!r}.")
+        return _from_aeon(entry.name) if entry in AEON else _from_sklearn(entry)
     path = Path(name_or_path).expanduser()
     if path.exists():
-        return read_path(path)
+        return read_path(path, reading)
     if not isinstance(name_or_path, str) or len(path.parts) > 1 or path.suffix.lower() in SUFFIXES:
         raise FileNotFoundError(f"name_or_path {str(name_or_path)!r} does not exist.")
     close = [
@@ -129,7 +178,7 @@ def _find(name_or_path: str | os.PathLike[str]) -> Source:
     raise ValueError(
         f"name_or_path {name_or_path!r} is not a bundled dataset. "
         f"{f'Did you mean {names}?' if close else f'Bundled: {names}.'} For your own data give a path, "
-        "e.g. 'data/Mine' (a folder with Mine_TRAIN.ts and Mine_TEST.ts) or 'data/mine.npz'."
+        "e.g. 'data/Mine' (a folder with Mine_TRAIN.ts and Mine_TEST.ts), 'data/mine.csv' or 'data/mine.npz'."
     )
 
 
@@ -137,7 +186,7 @@ def _from_aeon(name: str) -> Source:
     import aeon
 
     # Not aeon's load_classification: it downloads what it does not find.
-    source = read_path(Path(aeon.__file__).parent / "datasets" / "data" / name)
+    source = read_path(Path(aeon.__file__).parent / "datasets" / "data" / name, Reading())
     return source._replace(name=name)
 
 
@@ -146,8 +195,16 @@ def _from_sklearn(entry: Bundled) -> Source:
 
     bunch = getattr(datasets, f"load_{entry.name}")()
     if entry.modality == "image":
-        return Source(entry.name, "image", [(bunch.images[:, None], bunch.target)])
-    return Source(entry.name, "row", [(bunch.data, bunch.target_names[bunch.target])])
+        return _split(Source(entry.name, "image", [(bunch.images[:, None], bunch.target)]))
+    names = tuple(map(str, bunch.feature_names))
+    return _split(Source(entry.name, "row", [(bunch.data, bunch.target_names[bunch.target])], names))
+
+
+def _split(source: Source) -> Source:
+    ((X, y),) = source.parts
+    X = np.asarray(X)
+    assert y is not None
+    return source._replace(parts=[(X[rows], y[rows]) for rows in stratified_split(y)])
 
 
 def _stacked(source: Source, pad: bool) -> list[Array]:
@@ -173,12 +230,19 @@ def _refuse_missing(X: Array, name: str) -> None:
         raise ValueError(problem)
 
 
-def _filled(modality: str, train: Array, test: Array) -> list[Array]:
-    if modality == "series":
-        return [fill_missing(train, "linear"), fill_missing(test, "linear")]
+def _filled(source: Source) -> Source:
+    X, y = zip(*source.parts, strict=True)
+    if source.modality == "series":
+        filled = [fill_missing(x, "linear") for x in X]
+    else:
+        first = fill_missing(X[0], "mean")
+        filled = [first, *(_filled_like(first, x, source.modality) for x in X[1:])]
+    return source._replace(parts=list(zip(filled, y, strict=True)))
+
+
+def _filled_like(train: Array, test: Array, modality: str) -> Array:
     check_same_shape(train, test)
-    train = fill_missing(train, "mean")
     if modality == "image":
-        return [train, fill_missing(test, "mean")]
+        return fill_missing(test, "mean")
     # Imputing by the mean leaves the mean alone, so this is the mean of what was observed in training.
-    return [train, np.where(np.isnan(test), train.mean(axis=0), test)]
+    return np.where(np.isnan(test), train.mean(axis=0), test)

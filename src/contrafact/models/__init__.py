@@ -3,6 +3,7 @@
 from .autoencoders import Autoencoder, ConvAutoencoder, LSTMAutoencoder
 from .classifier import Classifier, Verdict, as_classifier
 from .diagnostics import robust_accuracy, spectral_report
+from .files import load_model
 from .networks import FCN, MLP, BiLSTM, ResNet8, SmallCNN, normalised
 from .reconstruction import fit_autoencoder, reconstruction_report
 from .robust import RobustTrainer
@@ -24,6 +25,7 @@ __all__ = [
     "as_classifier",
     "fit_autoencoder",
     "fit_classifier",
+    "load_model",
     "normalised",
     "reconstruction_report",
     "robust_accuracy",

@@ -14,7 +14,7 @@ from ..metrics.base import as_array
 from ..models.classifier import Array
 from . import panels
 from .plots import WIDTH, Line, legend, pair, save, titled
-from .words import counted, label_text, percent, probability_text, shorten
+from .words import counted, label_text, one_line, percent, probability_text, shorten
 
 MOST_CHANNELS = 3
 MOST_FEATURES = 20
@@ -127,7 +127,7 @@ def _write_figures(ax: Axes, name: str, result: Counterfactuals, i: int, x: floa
     ax.axis("off")
     style = panels.look(result, i)
     alarm = panels.INK if result.valid[i] else panels.ALARM
-    lines = [(panels.one_line(name, 24), "bold", style.colour)]
+    lines = [(one_line(name, 24), "bold", style.colour)]
     lines += [
         (line, "normal", alarm if at == 0 else panels.INK) for at, line in enumerate(figures(result, i))
     ]

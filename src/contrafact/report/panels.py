@@ -13,7 +13,7 @@ from matplotlib.patches import Patch
 from ..engine.result import Counterfactuals
 from ..metrics.regions import runs
 from ..models.classifier import Array
-from .words import counted, label_text, probability_text, shorten
+from .words import counted, label_text, name_of, probability_text
 
 # Blue and vermillion of Okabe and Ito's palette, which colour-blind readers tell apart.
 GREY, INK, ALARM = "#8C8C8C", "#404040", "#B34700"
@@ -55,17 +55,9 @@ def plain(text: str) -> str:
     return text.replace("$", r"\$")
 
 
-def one_line(name: object, limit: int) -> str:
-    """A name on one line of at most `limit` characters, without those that no file can hold or no eye see."""
-    return shorten("".join(sign if sign.isprintable() else " " for sign in str(name)), limit)
-
-
 def name_text(result: Counterfactuals, j: int, limit: int = 24) -> str:
-    """What feature or channel j is called, on one line of at most `limit` characters, ready to be drawn."""
-    number = f"{'feature' if result.modality == 'row' else 'channel'} {j}"
-    if result.names is None:
-        return number
-    return plain(one_line(result.names[j], limit)) or number
+    """What feature or channel j is called, ready to be drawn."""
+    return plain(name_of(result, j, limit))
 
 
 def value_name(result: Counterfactuals, channel: int, limit: int = 24) -> str:

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from ..prototypes.base import Array, PrototypeClassifier
 from . import panels
 from .plots import blank, save
-from .words import label_text
+from .words import label_text, one_line
 
 MOST_ROWS = 60
 #: where classes are more than colours, the next round has another mark
@@ -116,7 +116,7 @@ def plot_relevances(
 
 def _bars(share: Array, names: Sequence[str] | None, most: int) -> Figure:
     order = np.argsort(-share, kind="stable")[:most][::-1]
-    told = [f"feature {j}" if names is None else panels.plain(panels.one_line(names[j], 28)) for j in order]
+    told = [f"feature {j}" if names is None else panels.plain(one_line(names[j], 28)) for j in order]
     figure = blank(0.26 * len(order) + 0.7, width=7.0)
     ax = figure.subplots()
     ax.barh(range(len(order)), share[order], color="#0072B2")

@@ -29,6 +29,17 @@ def shorten(text: str, limit: int) -> str:
     return text[: limit - 1 - len(closing)] + "…" + closing
 
 
+def one_line(name: object, limit: int) -> str:
+    """A name on one line of at most `limit` characters, without those that no file can hold or no eye see."""
+    return shorten("".join(sign if sign.isprintable() else " " for sign in str(name)), limit)
+
+
+def name_of(result: Counterfactuals, j: int, limit: int = 40) -> str:
+    """What feature or channel j is called."""
+    number = f"{'feature' if result.modality == 'row' else 'channel'} {j}"
+    return number if result.names is None else one_line(result.names[j], limit) or number
+
+
 def probability_text(p: float) -> str:
     """Two decimals; never 1.00 or 0.00 for what is not certain."""
     if np.isnan(p):
@@ -39,7 +50,9 @@ def probability_text(p: float) -> str:
 
 
 def percent(fraction: float) -> str:
-    """A share in percent, with as many digits as it takes to see it."""
+    """A share in percent, with as many digits as it takes to see it; 100 % is all of it."""
+    if 0.99 < fraction < 1:
+        return f"{np.floor(1000 * fraction) / 10:.1f} %"
     return f"{100 * fraction:.1g} %" if 0 < fraction < 0.01 else f"{100 * fraction:.0f} %"
 
 

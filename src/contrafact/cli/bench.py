@@ -1,62 +1,15 @@
-"""The command line: thin, the work is done in the rooms below."""
+"""contrafact bench."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-if TYPE_CHECKING:
-    import pandas as pd
+from .telling import say, show
 
 bench = typer.Typer(help="Run a grid of data sets, classifiers and explainers.", no_args_is_help=True)
-app = typer.Typer(
-    help="What is the smallest believable change that makes a classifier decide otherwise?",
-    no_args_is_help=True,
-    add_completion=False,
-)
-
-
-def show(frame: pd.DataFrame, title: str) -> None:
-    table = Table(title=title)
-    for column in frame.columns:
-        table.add_column(str(column))
-    for line in frame.itertuples(index=False):
-        table.add_row(*map(str, line))
-    Console().print(table)
-
-
-@app.command()
-def demo(
-    folder: Annotated[Path, typer.Option(help="Where to write the picture and the arrays.")] = Path("demo"),
-    seed: Annotated[int, typer.Option(help="Seed of training, choice of instances and search.")] = 0,
-) -> None:
-    """Train a small network on bundled data and explain its decisions."""
-    from contrafact.demo import run
-
-    run(folder, seed=seed)
-
-
-@app.command()
-def methods() -> None:
-    """List the explainers."""
-    from contrafact import list_explainers
-
-    show(list_explainers().reset_index(names="method"), "Methods")
-
-
-@app.command()
-def datasets() -> None:
-    """List the bundled data sets."""
-    from contrafact import list_datasets
-
-    show(list_datasets(), "Data sets")
-
-
-app.add_typer(bench, name="bench")
 
 Folder = Annotated[Path, typer.Argument(help="Where the finished cells are kept.")]
 Jobs = Annotated[int, typer.Option(help="Cells at a time on this machine; -1: as many as cores.")]
@@ -110,4 +63,4 @@ def bench_report(
 
     store = Store(folder)
     write_benchmark(store.settings().results(folder), out)
-    Console().print(f"Report: {out}")
+    say(f"Report: {out}")

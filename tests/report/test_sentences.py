@@ -1,0 +1,206 @@
+"""Sentences and audits: every wording, on arrays small enough to see that it is true."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from contrafact import Constraints
+from contrafact.report.limits import audit
+from contrafact.report.sentences import listed, outcome, sentence
+
+REACHED = {"proba": [[0.9, 0.1]], "cf_proba": [[0.2, 0.8]]}
+
+
+@pytest.fixture
+def told(make):
+    """The sentence of one instance that became another."""
+
+    def tell(x, x_cf, **other):
+        return sentence(make(np.array([x], float), np.array([x_cf], float), **REACHED, **other), 0)
+
+    return tell
+
+
+def wave(changes=(), length=50):
+    """A slow wave, with some values set."""
+    x = np.sin(np.arange(length) / 2)
+    for where, value in changes:
+        x[where] = value
+    return x
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ((slice(10, 20), 0.0), "stay flat between t = 10 and 19"),
+        ((slice(10, 20), wave()[10:20] + 1), "be higher between t = 10 and 19"),
+        ((slice(10, 20), wave()[10:20] - 1), "be lower between t = 10 and 19"),
+        ((slice(10, 20), wave()[10:20][::-1]), "run differently between t = 10 and 19"),
+        ((7, 3.0), "be higher at t = 7"),
+        ((slice(None), wave() - 2), "be lower from beginning to end"),
+    ],
+)
+def test_what_a_series_would_have_to_do(told, change, words):
+    assert (
+        told(wave(), wave([change])) == f"To be called 'b' instead of 'a', this series would have to {words}."
+    )
+
+
+def test_stretches_come_in_reading_order_and_the_small_ones_are_counted(told):
+    x_cf = wave([(40, 9.0), (5, 8.0), (20, -8.0), (30, 1.5), (12, 1.2)])
+    assert told(wave(), x_cf) == (
+        "To be called 'b' instead of 'a', this series would have to be higher at t = 5, be lower at t = 20 "
+        "and be higher at t = 40 (2 smaller changes not named)."
+    )
+
+
+def test_stretches_that_almost_touch_are_one(told):
+    assert told(wave(), wave([([10, 12, 14], 3.0)])).endswith("be higher between t = 10 and 14.")
+    assert told(wave(), wave([([10, 13], 3.0)])).endswith("be higher at t = 10 and be higher at t = 13.")
+
+
+def test_channels_go_by_their_names(told):
+    x, x_cf = np.zeros((2, 30)), np.zeros((2, 30))
+    x_cf[1, 3] = 1
+    assert told(x, x_cf).endswith("be higher at t = 3 in channel 1.")
+    assert told(x, x_cf, names=np.array(["left", "right"])).endswith("be higher at t = 3 in right.")
+
+
+@pytest.mark.parametrize(
+    ("pixel", "words"),
+    [
+        ((0, 0), "at the upper left"),
+        ((0, 4), "at the top"),
+        ((8, 8), "at the lower right"),
+        ((4, 4), "in the centre"),
+        ((4, 0), "at the left"),
+    ],
+)
+def test_images_by_ninths(told, pixel, words):
+    x, x_cf = np.zeros((3, 9, 9)), np.zeros((3, 9, 9))
+    x_cf[1][pixel] = 1
+    assert told(x, x_cf, modality="image").endswith(f"this image would have to be brighter {words}.")
+    assert told(x_cf, x, modality="image").endswith(f"would have to be darker {words}.")
+    x_cf[2][pixel] = -1
+    assert told(x, x_cf, modality="image").endswith(f"would have to be different {words}.")
+
+
+def test_images_all_over_and_tiny(told):
+    x = np.zeros((1, 1, 1))
+    assert told(x, x + 1, modality="image").endswith("would have to be brighter all over.")
+    x = np.zeros((1, 8, 8))
+    x_cf = x.copy()
+    x_cf[0, 2, 5] = 1  # the third column from the right: a mirror image of the third from the left
+    assert told(x, x_cf, modality="image").endswith("brighter at the upper right.")
+
+
+def test_rows_name_the_values(told):
+    names = np.array(["age", "income", "rate", "kept"])
+    words = told([40, 52000, 0.25, 3], [41, 48123.4, 0.2500001, 3], modality="row", names=names)
+    assert words == (
+        "To be called 'b' instead of 'a', this row would need age 41 instead of 40, income 48123 instead of "
+        "52000 and rate 0.2500001 instead of 0.25."
+    )
+    assert told([0], [1], modality="row").endswith("this row would need feature 0 1 instead of 0.")
+
+
+def test_failures_and_those_already_there(series):
+    assert sentence(series, 1) == (
+        "No change that makes the model say 'point' was found; the best has P('point') = 0.44."
+    )
+    assert sentence(series, 2) == "The model calls this series 'point' already; nothing was changed."
+
+
+def test_a_valid_row_that_did_not_change(told):
+    assert told(wave(), wave()) == "The model says 'b' of this series as it is; nothing was changed."
+
+
+def test_lists():
+    assert [listed(words) for words in ([], ["a"], ["a", "b"], ["a", "b", "c"])] == [
+        "",
+        "a",
+        "a and b",
+        "a, b and c",
+    ]
+
+
+def test_outcome_counts(series):
+    assert outcome(series) == [
+        "1 of 2 now get the class that was asked for.",
+        "1 had it already and was left as it is.",
+        "Typical change: 12 % of the values, in 3 stretches (median of those that got there).",
+    ]
+    assert outcome(series[[2, 2]]) == [
+        "2 had the class that was asked for already and were left as they are."
+    ]
+    assert outcome(series[:0]) == ["Nothing was asked."]
+    assert outcome(series[[0, 0]])[0] == "2 of 2 alternatives now get the class that was asked for."
+
+
+def test_outcome_says_where_changes_gather(make):
+    X = np.zeros((3, 20))
+    X_cf = X.copy()
+    X_cf[:, 4:8] = 1
+    X_cf[0, 15] = 1
+    both = {"proba": [[0.9, 0.1]] * 3, "cf_proba": [[0.1, 0.9]] * 3}
+    assert outcome(make(X, X_cf, **both))[-1] == "Half of all changes fall between t = 4 and 6."
+    assert outcome(make(X, X_cf, modality="row", **both))[-1] == (
+        "Changed most often: feature 4 (in 3 of 3), feature 5 (in 3 of 3) and feature 6 (in 3 of 3)."
+    )
+    assert outcome(make(X, X, **both)) == ["3 of 3 now get the class that was asked for."]
+
+
+@pytest.mark.parametrize("modality", ["series", "image", "row"])
+@pytest.mark.parametrize("seed", range(8))
+def test_any_result_can_be_told(make, modality, seed):
+    rng = np.random.default_rng(seed)
+    n, sizes = 6, rng.integers(1, 7, size=3)
+    shape = {"series": tuple(sizes[: rng.integers(1, 3)]), "image": tuple(sizes), "row": tuple(sizes[:1])}[
+        modality
+    ]
+    X = rng.normal(size=(n, *shape)) * 10.0 ** rng.integers(-9, 9)
+    X_cf = np.where(rng.random(X.shape) < rng.random(), X, X + rng.normal(size=X.shape))
+    proba, cf_proba = rng.dirichlet([1, 1], size=(2, n))
+    cf_proba[0] = np.nan
+    result = make(X, X_cf, proba, cf_proba, modality=modality)
+    told = [sentence(result, i) for i in range(n)] + outcome(result)
+    assert all(text.endswith((".", ").")) and "  " not in text and " ." not in text for text in told)
+
+
+def test_audit_finds_each_limit_broken(make):
+    X = np.zeros((4, 1, 5))
+    X_cf = X.copy()
+    X_cf[0, 0, 2], X_cf[1, 0, 2], X_cf[2, 0, 4] = -3, 3, 1
+    result = make(X, X_cf, [[0.9, 0.1]] * 4, [[0.1, 0.9]] * 4)
+    limits = Constraints(lower=-2.0, upper=2.0, frozen=np.arange(5) > 3, max_step=2.5)
+    kept = audit(result, limits)
+    assert {words: np.flatnonzero(~rows).tolist() for words, rows in kept.items()} == {
+        "nothing below -2": [0],
+        "nothing above 2": [1],
+        "1 of 5 values frozen": [2],
+        "no step larger than 2.5": [0, 1],
+    }
+
+
+@pytest.mark.parametrize("bound", [1.0, [1.0, 2.0], [[1.0], [2.0]], np.ones((2, 5)), [1, 1, 1, 1, 2.0]])
+def test_audit_of_bounds_of_every_shape(make, bound):
+    X = np.zeros((1, 2, 5))
+    result = make(X, X + 1, **REACHED)
+    (words,) = audit(result, Constraints(upper=bound))
+    assert audit(result, Constraints(upper=bound))[words].tolist() == [True]
+    assert audit(result, Constraints(lower=np.asarray(bound) + 0.5)).popitem()[1].tolist() == [False]
+    same = np.ptp(bound) == 0
+    assert words == ("nothing above 1" if same else "nothing above a bound of its own each, from 1 to 2")
+
+
+def test_audit_spares_those_not_to_be_changed_and_nothing_at_all(series):
+    strict = Constraints(upper=-100.0, max_step=1e-9)
+    assert [rows.tolist() for rows in audit(series, strict).values()] == [[False, False, True]] * 2
+    assert [rows.tolist() for rows in audit(series[:0], strict).values()] == [[], []]
+
+
+def test_audit_forgives_the_rounding_of_the_instance_itself(make):
+    X = np.full((1, 3), 0.1 + 1e-10)
+    assert audit(make(X, X, **REACHED), Constraints(upper=0.1))["nothing above 0.1"].all()
+    assert not audit(make(X - 1, X, **REACHED), Constraints(upper=0.1))["nothing above 0.1"].any()
