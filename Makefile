@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint types check bench-gradient bench-guides bench-latent bench-lmo bench-optimality bench-prototypes bench-robust bench-search bench-visual clean
+.PHONY: demo test browser lint types check docs bench-gradient bench-guides bench-latent bench-lmo bench-optimality bench-prototypes bench-robust bench-search bench-tscfeval bench-visual clean
 
 .venv/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -13,8 +13,15 @@ BIN := .venv/bin
 demo: .venv/.installed
 	$(BIN)/contrafact demo
 
-test: .venv/.installed
+test: .venv/.installed browser
 	$(BIN)/pytest -n 2 --dist worksteal
+
+# The report's tests open it in a real browser: one that is there, or Debian's where it may be installed.
+browser:
+	@for name in chromium chromium-browser google-chrome; do command -v $$name > /dev/null && exit 0; done; \
+	test "$$(id -u)" = 0 && command -v apt-get > /dev/null && apt-get update -qq && \
+	DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --no-install-recommends chromium fonts-dejavu-core > /dev/null || \
+	echo "No Chromium here, and none could be installed: tests that need a browser are skipped."
 
 lint: .venv/.installed
 	$(BIN)/ruff check .
@@ -25,6 +32,9 @@ types: .venv/.installed
 	$(BIN)/mypy
 
 check: lint types test
+
+docs: .venv/.installed
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir build/site
 
 # The peer gets an environment of its own; its deep-learning back end is not needed for what we compare.
 benchmarks/.venv/.installed: pyproject.toml constraints.txt

@@ -5,16 +5,23 @@ import doctest
 import functools
 import importlib
 import io
+import os
 import re
+import shlex
+import subprocess
 import sys
 import types
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 from sklearn.linear_model import LogisticRegression
+from typer.testing import CliRunner
 
 import contrafact as cf
+from contrafact.benchmark import Benchmark
 from contrafact.cli import app
 from contrafact.engine.result import STATUSES
 from contrafact.explainers.registry import explainer_classes
@@ -30,6 +37,7 @@ MODULES = [
     for path in sorted(SOURCE.rglob("*.py"))
 ]
 NOT_RUN = "<!-- not run -->"
+RUN = "<!-- run -->"
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
 
 
@@ -45,27 +53,41 @@ each_page = pytest.mark.parametrize("page", PAGES, ids=by_path)
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced python block; `prints` is the text block right after it, if there is one."""
+    """A fenced block of python, or of shell commands; `prints` is the text block right after it, if any."""
 
     code: str
     line: int
     skipped: bool
     prints: str | None
+    language: str = "python"
 
 
-def python_blocks(text: str) -> list[Block]:
+def blocks_of(text: str) -> list[Block]:
+    """Python runs unless marked, the shell only if marked: most of its lines name files you would have."""
     fences = list(FENCE.finditer(text))
     blocks = []
     for i, fence in enumerate(fences):
         after = fences[i + 1] if i + 1 < len(fences) else None
-        if fence[1] != "python":
+        if fence[1] not in ("python", "sh"):
             continue
-        skipped = text[: fence.start()].rstrip("\n").endswith(NOT_RUN)
+        before = text[: fence.start()].rstrip("\n")
+        skipped = before.endswith(NOT_RUN) if fence[1] == "python" else not before.endswith(RUN)
         follows = after is not None and after[1] == "text" and not text[fence.end() : after.start()].strip()
-        blocks.append(
-            Block(fence[2], text.count("\n", 0, fence.start(2)), skipped, after[2] if follows else None)
-        )
+        prints = after[2] if follows else None
+        blocks.append(Block(fence[2], text.count("\n", 0, fence.start(2)), skipped, prints, fence[1]))
     return blocks
+
+
+def shell_lines(code: str) -> list[list[str]]:
+    """The words of every line that calls contrafact."""
+    lines = [shlex.split(line, comments=True) for line in code.replace("\\\n", " ").splitlines()]
+    return [words[1:] for words in lines if words[:1] == ["contrafact"]]
+
+
+def run_in_shell(code: str) -> None:
+    for words in shell_lines(code):
+        outcome = CliRunner().invoke(app, words)
+        assert outcome.exit_code == 0, f"contrafact {shlex.join(words)} says\n{outcome.output}"
 
 
 def same_output(want: str, got: str) -> bool:
@@ -82,8 +104,11 @@ def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
     # A real module, so that classes defined on the page can be pickled.
     module = types.ModuleType(f"page_{page.stem.lower()}")
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    for block in python_blocks(page.read_text(encoding="utf-8")):
+    for block in blocks_of(page.read_text(encoding="utf-8")):
         if block.skipped:
+            continue
+        if block.language == "sh":
+            run_in_shell(block.code)
             continue
         # Blank lines in front: a traceback then names the line of the page.
         code = compile("\n" * block.line + block.code, str(page), "exec")
@@ -95,17 +120,21 @@ def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
 
 
 def test_hardly_any_code_is_not_run():
-    blocks = [block for page in PAGES for block in python_blocks(page.read_text(encoding="utf-8"))]
-    assert sum(block.skipped for block in blocks) <= 2
-    assert sum(not block.skipped for block in blocks) >= 5
+    blocks = [block for page in PAGES for block in blocks_of(page.read_text(encoding="utf-8"))]
+    python = [block for block in blocks if block.language == "python"]
+    assert sum(block.skipped for block in python) <= 2
+    assert sum(not block.skipped for block in python) >= 50
+    assert any(not block.skipped for block in blocks if block.language == "sh")
 
 
 def test_blocks_are_read_as_meant():
     page = "a\n```python\nx = 1\n```\n\n```text\n1\n```\n"
     page += f"{NOT_RUN}\n```python\nx = 2\n```\nb\n```text\n2\n```\n"
-    first, second = python_blocks(page)
+    page += f"```sh\na\n```\n{RUN}\n```sh\ncontrafact b --c  # d\n```\n"
+    first, second, third, fourth = blocks_of(page)
     assert first == Block("x = 1\n", 2, False, "1\n")
     assert second == Block("x = 2\n", 10, True, None)
+    assert third.skipped and not fourth.skipped and shell_lines(fourth.code) == [["b", "--c"]]
     assert same_output("8 valid, 14% changed", "8 valid,  16% changed\n")
     assert not same_output("8 valid, 14% changed", "8 valid, 20% changed")
     assert not same_output("8 valid, 14% changed", "7 valid, 14% changed")
@@ -177,11 +206,173 @@ def test_make_targets_exist(page):
     assert set(re.findall(r"`make ([a-z]+)[ `]", text)) <= targets
 
 
+@functools.cache
+def commands() -> dict[tuple[str, ...], Any]:
+    """Every command of the program by its words, groups included."""
+    found: dict[tuple[str, ...], Any] = {(): typer.main.get_command(app)}
+    for path in (todo := [()]):
+        for name, command in getattr(found[path], "commands", {}).items():
+            found[(*path, name)] = command
+            todo.append((*path, name))
+    return {path: command for path, command in found.items() if path}
+
+
+def command_in(words: list[str]) -> tuple[str, ...]:
+    """The command that a line begins with: its longest known words."""
+    return max((path for path in commands() if tuple(words[: len(path)]) == path), key=len, default=())
+
+
 @each_page
 def test_shell_commands_exist(page):
-    known = {command.callback.__name__ for command in app.registered_commands}
-    known |= {group.name for group in app.registered_groups}
-    assert set(re.findall(r"`contrafact ([a-z]+)", page.read_text(encoding="utf-8"))) <= known
+    named = set(re.findall(r"`contrafact ([a-z]+)", page.read_text(encoding="utf-8")))
+    assert named <= {path[0] for path in commands()}
+
+
+@each_page
+def test_shell_options_exist(page):
+    lines = [
+        words for block in blocks_of(page.read_text(encoding="utf-8")) for words in shell_lines(block.code)
+    ]
+    for words in lines:
+        path = command_in(words)
+        assert path, f"{by_path(page)}: contrafact {' '.join(words)}: no such command"
+        known = {
+            name for option in commands()[path].params for name in (*option.opts, *option.secondary_opts)
+        }
+        given = {word.partition("=")[0] for word in words if word.startswith("-") and not word[1:2].isdigit()}
+        assert given <= known, f"{by_path(page)}: contrafact {' '.join(path)} has no {given - known}"
+
+
+def test_options_of_every_command_are_on_the_page():
+    """The site fills these marks from the program itself."""
+    text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    marked = set(re.findall(r"^<!-- options of contrafact ([a-z ]+) -->$", text, re.MULTILINE))
+    assert marked == {
+        " ".join(path) for path, command in commands().items() if not hasattr(command, "commands")
+    }
+
+
+@each_page
+def test_grids_can_be_read(page, tmp_path):
+    for fence in FENCE.finditer(page.read_text(encoding="utf-8")):
+        if fence[1] == "toml":
+            (tmp_path / "grid.toml").write_text(fence[2], encoding="utf-8")
+            assert Benchmark.from_toml(tmp_path / "grid.toml").cells()
+
+
+@pytest.mark.parametrize("page", ["choosing", "papers"])
+def test_every_method_is_spoken_of(page):
+    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    assert not [name for name in explainer_classes() if f"`{name}`" not in text]
+
+
+def figures(text: str, heading: str) -> dict[str, list[str]]:
+    """The first table after a heading, by its first column without marks."""
+    lines = text.partition(heading)[2].partition("|---")[2].splitlines()[1:]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    table = {re.sub(r"\*floor\* | \(.*\)|`", "", row[0]): row[1:] for row in rows[: rows.index([""])]}
+    assert len(table) > 5
+    return table
+
+
+def test_figures_are_those_that_were_measured():
+    """The table of methods on the site, beside the page that the benchmark wrote."""
+    told = figures((ROOT / "docs" / "choosing.md").read_text(encoding="utf-8"), "## Measured")
+    results = (ROOT / "benchmarks" / "results" / "tscfeval.md").read_text(encoding="utf-8")
+    measured = figures(results, "Mean over all requests")
+    assert set(told) == set(measured)
+    # valid, sparsity, segments, dtw_lof_inlier, calls, seconds; there with intervals
+    for method, cells in told.items():
+        for shown, column in zip(cells, (0, 1, 3, 4, 7, 8), strict=True):
+            decimals = len(shown.partition(".")[2])
+            exact = float(measured[method][column].split()[0])
+            assert abs(float(shown) - exact) <= 0.51 * 10**-decimals, f"{method}: {shown}, measured {exact}"
+
+
+# --- the site -----------------------------------------------------------------------------------------------
+
+ROOMS = sorted(
+    {room.split(".")[0] for room in cf._ROOMS}
+    | {"benchmark", "geometry", "guides", "metrics", "prototypes", "report"}
+)
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_every_public_name_is_in_the_reference(room):
+    shown = (ROOT / "docs" / "api" / f"{room}.md").read_text(encoding="utf-8").splitlines()
+    module = importlib.import_module(f"contrafact.{room}")
+    for name in module.__all__:
+        # Where a file has the name of its function, the tool takes the shorter path for the file.
+        path = f"{name}.{name}" if (SOURCE / room / f"{name}.py").exists() else name
+        assert f"::: contrafact.{room}.{path}" in shown
+
+
+def test_names_of_the_package_are_in_the_reference():
+    text = (ROOT / "docs" / "api" / "index.md").read_text(encoding="utf-8")
+    missing = [name for name in cf.__all__ if f"[`{name}`]" not in text]
+    assert missing == ["__version__"]
+
+
+def test_docstrings_are_read_as_meant():
+    path = ROOT / "docs" / "tools" / "docstrings.py"
+    tool = types.ModuleType("docstrings")
+    exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), tool.__dict__)
+    docstring = """What it does.
+
+    x' = <n>
+
+Parameters
+----------
+a, b : two things, one of them
+    <long>.
+path : str
+    Where.
+
+Examples
+--------
+>>> 1 + 1
+2"""
+    assert (
+        tool.as_markdown(docstring)
+        == """What it does.
+
+    x' = <n>
+
+**Parameters**
+
+- `a`, `b`: two things, one of them
+    &lt;long>.
+- `path`: str
+    Where.
+
+**Examples**
+
+```pycon
+>>> 1 + 1
+2
+```"""
+    )
+
+
+def test_the_site_is_whole_and_needs_no_network(tmp_path):
+    """Every warning is an error; nothing is fetched from elsewhere when a page opens."""
+    built = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)],
+        cwd=ROOT,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert built.returncode == 0, built.stderr
+    pages = {
+        path.relative_to(tmp_path).as_posix(): path.read_text("utf-8") for path in tmp_path.rglob("*.html")
+    }
+    assert {"index.html", "api/explainers.html", "results/tscfeval.html", "CHANGELOG.html"} <= set(pages)
+    assert "<code>--report</code>" in pages["cli.html"] and "options of contrafact" not in pages["cli.html"]
+    for name, text in pages.items():
+        assert not re.findall(r'(?:src="|<link[^>]*href=")(?:https?:)?//[^"]+', text), name
+    for sheet in tmp_path.rglob("*.css"):
+        assert not re.findall(r"url\([\"']?https?:", sheet.read_text(encoding="utf-8")), sheet
 
 
 def test_readme_lists_the_methods_that_exist():

@@ -1,0 +1,98 @@
+"""The examples run, and what they print is true; smaller than when they are run by hand."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import contrafact as cf
+
+FOLDER = Path(__file__).parent.parent / "examples"
+PICTURES = {
+    "digits": "digits.png",
+    "ecg": "beat.png",
+    "machine_sensor": "sensors.png",
+    "own_torch_model": "movement.png",
+    "tabular": "row.png",
+}
+
+
+def load(name):
+    spec = importlib.util.spec_from_file_location(f"example_{name}", FOLDER / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def run(tmp_path, capsys):
+    """Run an example; its module, its result and what it printed."""
+
+    def runner(name, **small):
+        module = load(name)
+        state = torch.random.get_rng_state()
+        result = module.main(tmp_path / "new" / name, **small)
+        torch.random.set_rng_state(state)
+        report = (tmp_path / "new" / name / "report.html").read_text(encoding="utf-8")
+        assert report.startswith("<!doctype html>") and "</html>" in report
+        assert (tmp_path / "new" / name / PICTURES[name]).read_bytes().startswith(b"\x89PNG")
+        return module, result, capsys.readouterr().out
+
+    return runner
+
+
+def test_every_example_is_run_here_and_short():
+    scripts = {path.stem: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.py")}
+    assert scripts.keys() == PICTURES.keys()
+    for name, script in scripts.items():
+        assert 30 <= script.count("\n") <= 80, name
+        assert f'else "build/examples/{name}"' in script
+
+
+def test_ecg(run):
+    module, result, said = run("ecg", epochs=8)
+    assert result.valid.all()
+    assert "10 of 10 now read 'normal'" in said
+    assert not result.changed[..., module.P_WAVE].any() and "touched: 0." in said
+    # What the two kinds of beat differ in is known here, and it is what was found.
+    change = np.abs(result.delta)
+    assert change[..., module.ST_AND_T].sum() > 0.8 * change.sum()
+
+
+def test_machine_sensor(run):
+    module, result, said = run("machine_sensor")
+    assert f"{result.valid.sum()} of {len(result)} alarms" in said and result.valid.all()
+    blamed = module.SENSORS[result.changed.any((0, 2))].tolist()
+    assert set(blamed) <= {"vibration", "bearing temperature"}
+    assert all(f"  {name}: in " in said for name in blamed)
+    assert "flow" not in said
+
+
+def test_digits(run):
+    _, result, said = run("digits", epochs=3)
+    assert result.valid.sum() >= 6
+    assert f"{result.valid.sum()} of 8 digits became another one" in said
+    assert said.count(" → ") == result.valid.sum()
+
+
+def test_tabular(run):
+    _, result, said = run("tabular", trees=20)
+    assert len(np.unique(result.source[result.valid])) == 6
+    assert f"6 of 6 rows have a way to 'benign', {result.valid.sum()} ways in all" in said
+    errors = np.char.endswith(result.names.astype(str), "error")
+    assert errors.sum() == 10 and not result.changed[:, errors].any()
+    first = np.flatnonzero((result.source == 0) & result.valid)
+    assert len(np.unique(result.X_cf[first], axis=0)) == len(first) >= 2
+    assert f"{result.names[result.changed[first[0]]][0]} " in said
+
+
+def test_own_torch_model(run, tmp_path):
+    _, result, said = run("own_torch_model", epochs=60)
+    assert f"{result.valid.sum()} of 20 now read as the other movement" in said and result.valid.sum() >= 18
+    assert f"refined {result.changed_fraction.mean():.0%}" in said
+    stored = cf.Counterfactuals.load(tmp_path / "new" / "own_torch_model" / "refined.npz")
+    assert torch.equal(stored.X_cf, result.X_cf)
