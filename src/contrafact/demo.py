@@ -110,8 +110,10 @@ def comparison(results: dict[str, Counterfactuals]) -> Table:
 
 
 def telling_rows(result: Counterfactuals, most: int = 6) -> list[int]:
-    """Valid rows that change least, from every class in turn."""
-    order = np.argsort(np.where(result.status == "valid", result.changed_fraction, np.inf), kind="stable")
+    """Valid rows that moved as far as most do, from every class in turn."""
+    moved = result.evaluate("l2")["l2"].to_numpy()
+    unusual = np.abs(moved - np.median(moved[result.valid]))
+    order = np.argsort(np.where(result.status == "valid", unusual, np.inf), kind="stable")
     by_class = [order[result.labels[order] == label].tolist() for label in result.classes]
     turns = [row for group in zip(*by_class, strict=False) for row in group]
     return [int(row) for row in turns[:most]]
