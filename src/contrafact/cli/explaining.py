@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
-from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -175,8 +173,7 @@ def explain(
 
     Exit code 0: done, 1: the target was reached for no instance, 2: something given cannot be used.
     """
-    bars_aside()
-    with redirect_stdout(sys.stderr):  # what a model prints is no result
+    with bars_aside():
         from ..engine import Budget
         from ..models import load_model
         from .outcomes import describe, explained, tell

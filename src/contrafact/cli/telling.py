@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, redirect_stdout
 from typing import TYPE_CHECKING, Any
 
 import rich
@@ -53,9 +55,15 @@ def say(text: str, *, aside: bool = False) -> None:
     Console(stderr=aside, markup=False, highlight=False, emoji=False, soft_wrap=True).print(shown)
 
 
-def bars_aside() -> None:
-    """Progress bars go to stderr."""
+@contextmanager
+def bars_aside() -> Iterator[None]:
+    """Progress bars, and what a model prints, go to stderr."""
     rich.reconfigure(stderr=True)
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        rich.reconfigure()
 
 
 def show(frame: pd.DataFrame, title: str) -> None:
