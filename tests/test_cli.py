@@ -38,6 +38,14 @@ logistic = joblib.load("logistic.joblib")
 
 def make():
     return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(24, 2))
+
+
+class Pair(torch.nn.Module):
+    def forward(self, x):
+        return x, x
+
+
+pair = Pair()
 """
 
 
@@ -74,6 +82,9 @@ def shelf(tmp_path_factory) -> Path:
     kind = iris.target_names[iris.target]
     joblib.dump(LogisticRegression(max_iter=1000).fit(frame, kind), folder / "iris.joblib")
     frame.assign(kind=kind).to_csv(folder / "iris.csv", index=False)
+    joblib.dump(LogisticRegression(max_iter=1000).fit(frame.to_numpy(), kind), folder / "nameless.joblib")
+    frame.reset_index(names="plant").assign(kind=kind).to_csv(folder / "numbered.csv", index=False)
+    frame.mask(frame == 3.0).to_csv(folder / "gap.csv", index=False)
     frame[:5].assign(kind=kind[:5]).to_csv(folder / "one.csv", index=False)
     shuffled = frame[["petal w", "sepal w", "sepal l", "petal l"]].assign(kind=kind)
     shuffled.insert(0, "plant", [f"no. {i}" for i in range(150)])
@@ -226,7 +237,9 @@ def test_labels_of_any_kind(ask, tmp_path, labels, typed):
     assert told.exit_code == 0, told.output
     assert "10 of 10 now get the class that was asked for. 10 had it already" in told.stdout
     assert "\x1b" not in told.output.partition("Again:")[0]
-    reached = json.loads(ask(*command, "--json").stdout)["methods"][0]["rows"]
+    line = json.loads(ask(*command, "--json").stdout)["methods"][0]
+    assert (line["asked"], line["reached"], line["already"]) == (10, 10, 10)
+    reached = line["rows"]
     assert {row["cf_label"] for row in reached} == {y.dtype.type(typed == "True" or typed).item()}
 
 
@@ -311,6 +324,16 @@ def test_failures_are_told_and_nothing_reached_is_exit_code_1(ask):
     assert "and 2 more that were not reached" in told.stdout
 
 
+def test_json_says_what_changed(answer):
+    told = answer(*IRIS, "--rows", "0:2")["methods"][0]["rows"]
+    for row in told:
+        assert row["changes"] and set(row["changes"]) <= {"sepal l", "sepal w", "petal l", "petal w"}
+        assert all(before != after for before, after in row["changes"].values())
+        assert row["sentence"].startswith("To be called ")
+    (series,) = answer("script.pt", "split.npz", "--rows", "0")["methods"][0]["rows"]
+    assert "t = " in series["sentence"] and "changes" not in series
+
+
 def test_json_is_strict():
     told = plain(
         {"a": [np.float32("nan"), np.inf, np.int64(3)], 1: np.array([True]), "p": Path("x"), "n": None}
@@ -335,7 +358,7 @@ def test_json_is_strict():
         (["script.pt", "split.npz", "--rows", "a"], r"'a' is no row\. Accepted: 0:40"),
         (["script.pt", "split.npz", "--freeze", "20:30"], r"'20:30' is not a window within 0:24"),
         (["script.pt", "split.npz", "--freeze", "ch 1"], r"'ch 1' is not understood.*'0:90'"),
-        (["script.pt", "split.npz", "--bounds", "2:1"], r"'2:1' is not understood.*glucose=3:12"),
+        (["script.pt", "split.npz", "--bounds", "2:1"], r"lowest value, 2, is above the highest, 1"),
         (["script.pt", "split.npz", "--bounds", "x=0:1"], r"no channel 'x'\. There are channel 0 to 0"),
         (["script.pt", "split.npz", "--confidence", "1.5"], r"between 0 and 1, got 1\.5"),
         (["script.pt", "split.npz", "--calls", "3"], r"calls=3 is too small"),
@@ -352,6 +375,15 @@ def test_json_is_strict():
             ["iris.joblib", "one.csv", "--trust", "--label", "kind"],
             r"one class only \(setosa\): --reference has",
         ),
+        (
+            ["my_model:pair", "split.npz"],
+            r"cannot answer for an instance .*: The module must give one tensor",
+        ),
+        (
+            ["nameless.joblib", "numbered.csv", "--trust", "--label", "kind"],
+            r"an identifier, have to be left",
+        ),
+        (["iris.joblib", "gap.csv", "--trust"], r"contains NaN at feature 1\. .*--fill on the command line"),
         (["iris.joblib", "plain.npz", "--trust"], r"trained on 4 features per row, but X has 24"),
     ],
     ids=lambda value: " ".join(value[-2:]) if isinstance(value, list) else None,

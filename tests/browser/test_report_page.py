@@ -575,3 +575,14 @@ def test_a_model_of_its_own_is_quoted(visit, hand, tmp_path):
     assert heading(page).startswith("row 100: 'gun'")
     page.get_by_label("other").check(force=True)
     assert heading(page).startswith("row 100: 'point'")
+
+
+def test_opens_where_there_is_something_to_see(visit, folder, hand):
+    made, changed = hand
+    X = np.random.default_rng(8).normal(size=(4, 1, 20))
+    result = made(X, changed(X), "series")
+    result = replace(result, status=np.array(["already_target", "invalid", "valid", "valid"]))
+    result = replace(result, valid=result.status != "invalid")
+    page = visit(write_report(result, folder / "first.html"))
+    assert heading(page).startswith("row 102:")
+    assert heading(visit(folder / "first.html", "#row=100")).startswith("row 100:")

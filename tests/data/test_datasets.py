@@ -153,7 +153,8 @@ def test_missing_values_are_located_or_filled(tmp_path):
     write_ts(tmp_path / "Gap_TEST.ts", series[3:], ["b"])
     message = (
         r"X_train\[2\] contains NaN at channel 0, time 1\. "
-        r"Impute it, e\.g\. load_dataset\(\.\.\., fill=True\) or contrafact\.data\.fill_missing\(X\)\."
+        r"Impute it, e\.g\. load_dataset\(\.\.\., fill=True\), --fill on the command line, "
+        r"or contrafact\.data\.fill_missing\(X\)\."
     )
     with pytest.raises(ValueError, match=message):
         load_dataset(tmp_path)

@@ -144,8 +144,8 @@ def test_repr_says_how_many_of_what_came_of_it(make):
     result = make()
     fraction = result.changed_fraction[result.status == "valid"].mean()
     counts = f"10 valid, 1 already_target, {fraction:.0%} changed"
-    assert repr(result) == f"<Counterfactuals: 11 of 2 × 5 series by RandomMask: {counts}>"
-    assert repr(result[[]]) == "<Counterfactuals: 0 of 2 × 5 series by RandomMask: empty>"
+    assert repr(result) == f"<Counterfactuals: 11 series of 2 × 5 by RandomMask: {counts}>"
+    assert repr(result[[]]) == "<Counterfactuals: 0 series of 2 × 5 by RandomMask: empty>"
 
 
 @pytest.mark.parametrize("kind", ["numpy", "torch"])

@@ -24,6 +24,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from torch import nn
 
+import contrafact as cf
 from contrafact.models import as_classifier
 
 # ---------------------------------------------------------------------------------------------- torch
@@ -102,6 +103,49 @@ def test_a_sigmoid_inside_is_not_one_at_the_end(rows):
     with torch.no_grad():
         d = copy.deepcopy(module).eval()(torch.from_numpy(rows))[:, 0].double()
     np.testing.assert_allclose(as_classifier(module).predict_proba(rows)[:, 1], d.sigmoid(), atol=1e-6)
+
+
+class Ended(nn.Module):
+    """What the inner module gives, through a function."""
+
+    def __init__(self, inner, function):
+        super().__init__()
+        self.inner, self.function = inner, function
+
+    def forward(self, x):
+        return self.function(self.inner(x))
+
+
+def test_a_sigmoid_need_not_be_a_layer(rows):
+    with torch.no_grad():
+        d = network(n_outputs=1).eval()(torch.from_numpy(rows))[:, 0].sigmoid()
+    classifier = as_classifier(Ended(network(n_outputs=1), torch.sigmoid))
+    np.testing.assert_allclose(classifier.predict_proba(rows)[:, 1], d, atol=1e-6)
+
+
+def test_a_logit_that_looks_like_a_probability_is_still_one(rows):
+    linear = nn.Linear(rows.shape[1], 1)
+    nn.init.zeros_(linear.weight)
+    nn.init.constant_(linear.bias, 0.7)
+    linear.weight.data[0, 0] = 0.01
+    p = as_classifier(linear).predict_proba(np.zeros_like(rows[:1]))
+    np.testing.assert_allclose(p[0, 1], 1 / (1 + np.exp(-0.7)), atol=1e-6)
+
+
+def test_more_than_a_tensor_is_refused(rows):
+    with pytest.raises(TypeError, match=r"must give one tensor \(rows, classes\), got tuple"):
+        as_classifier(Ended(network(), lambda out: (out, out))).predict_proba(rows)
+
+
+def test_bfloat16(rows):
+    classifier = as_classifier(network().bfloat16())
+    expected = softmax_of(network(), rows)
+    np.testing.assert_allclose(classifier.predict_proba(rows), expected, atol=0.03)
+    x = torch.from_numpy(rows).float().requires_grad_()
+    classifier.logits(x).sum().backward()
+    assert x.grad.abs().sum() > 0
+    result = cf.LineSearch().fit(classifier, rows, classifier.predict(rows)).explain(rows[:3])
+    assert result.valid.all()
 
 
 @pytest.mark.parametrize("end", [(), (nn.Softmax(1),)], ids=["logits", "probabilities"])

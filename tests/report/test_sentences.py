@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -192,6 +194,16 @@ def test_audit_of_bounds_of_every_shape(make, bound):
     assert audit(result, Constraints(lower=np.asarray(bound) + 0.5)).popitem()[1].tolist() == [False]
     same = np.ptp(bound) == 0
     assert words == ("nothing above 1" if same else "nothing above a bound of its own each, from 1 to 2")
+
+
+def test_audit_names_what_is_limited_and_keeps_silent_of_infinity(make):
+    result = make(np.zeros((1, 3)), np.ones((1, 3)), **REACHED, modality="row")
+    result = replace(result, names=np.array(["age", "glucose", "temp"]))
+    limits = Constraints(np.full(3, -np.inf), [np.inf, 12.0, np.inf], frozen=[True, False, True])
+    assert list(audit(result, limits)) == [
+        "nothing above 12 in glucose",
+        "2 of 3 values frozen: age and temp",
+    ]
 
 
 def test_audit_spares_those_not_to_be_changed_and_nothing_at_all(series):

@@ -63,7 +63,8 @@ def methods(as_json: Json = False) -> None:
     from contrafact import list_explainers
 
     frame = list_explainers().reset_index(names="method")
-    print_records(frame) if as_json else show(frame, "Methods")
+    # Who wants to know all about all of them reads the JSON; a terminal has room for what matters first.
+    print_records(frame) if as_json else show(frame[["method", "does", "modalities"]], "Methods")
 
 
 @app.command()

@@ -28,9 +28,11 @@ def explained(explainer: Explainer, question: Question, target: Any, **options: 
 def describe(result: Counterfactuals) -> dict[str, Any]:
     statuses, counts = np.unique(result.status, return_counts=True)
     moved = result.status == "valid"
+    already = result.status == "already_target"
     return {
-        "asked": len(np.unique(result.source)),
-        "reached": len(np.unique(result.source[result.valid])),
+        "asked": len(np.unique(result.source[~already])),
+        "reached": len(np.unique(result.source[result.valid & ~already])),
+        "already": len(np.unique(result.source[already])),
         "statuses": dict(zip(statuses.tolist(), counts.tolist(), strict=True)),
         "changed_fraction": float(np.median(result.changed_fraction[moved])) if moved.any() else None,
         "seconds": float(result.seconds.sum()),
@@ -38,8 +40,25 @@ def describe(result: Counterfactuals) -> dict[str, Any]:
         "parameters": result.provenance["parameters"],
         "options": result.provenance["options"],
         "seed": result.provenance["seed"],
-        "rows": result.to_frame().to_dict(orient="records"),
+        "rows": [
+            {**row, **_what_changed(result, i)}
+            for i, row in enumerate(result.to_frame().to_dict(orient="records"))
+        ],
     }
+
+
+def _what_changed(result: Counterfactuals, i: int) -> dict[str, Any]:
+    """The sentence of the report, and of a row every value before and after."""
+    from ..report.sentences import sentence
+
+    told: dict[str, Any] = {"sentence": sentence(result, i)}
+    if result.modality == "row":
+        names = range(result.X.shape[1]) if result.names is None else result.names
+        told["changes"] = {
+            str(names[j]): [result.X[i][j], result.X_cf[i][j]]
+            for j in np.flatnonzero(result.changed[i]).tolist()
+        }
+    return told
 
 
 def tell(results: dict[str, Counterfactuals]) -> None:

@@ -107,13 +107,17 @@ def _meet(
         try:
             copy.copy(classifier).predict_proba(form[:1])
             break
-        except (RuntimeError, ValueError) as error:  # torch has no narrower one for shapes that do not fit
+        # Torch has no narrower ones for shapes that do not fit; a TypeError is an output that is no tensor.
+        except (RuntimeError, ValueError, TypeError) as error:
             failures.append(error)
     else:
         reason = str(failures[0]).strip().rpartition("\n")[2].removeprefix("RuntimeError: ").rstrip(".")
         hint = ""
         if modality == "row" and Path(data).suffix.lower() == ".csv":
-            hint = " If the columns are time steps, pass --modality series."
+            hint = (
+                " If the columns are time steps, pass --modality series; columns that the model does not "
+                "know, such as an identifier, have to be left out of the file."
+            )
         raise ValueError(
             f"The model cannot answer for an instance of shape {X.shape[1:]}: {reason}.{hint}"
         ) from failures[0]

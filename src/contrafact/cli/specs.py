@@ -132,7 +132,9 @@ def _interval(spec: str, text: str) -> tuple[float, float]:
         interval = float(low or "-inf"), float(high or "inf")
     except ValueError:
         interval = (np.nan, np.nan)
-    if not interval[0] <= interval[1] or text == ":":
+    if interval[0] > interval[1]:
+        raise ValueError(f"--bounds {spec!r}: the lowest value, {ends[0]}, is above the highest, {ends[1]}.")
+    if np.isnan(interval).any() or text == ":":
         raise ValueError(
             f"--bounds {spec!r} is not understood. Accepted: LOW:HIGH, LOW:, :HIGH, for one column or "
             "channel NAME=LOW:HIGH, e.g. 0:1 or glucose=3:12."

@@ -67,9 +67,10 @@ def bars_aside() -> Iterator[None]:
 
 
 def show(frame: pd.DataFrame, title: str) -> None:
+    """A table; names in its first column are never cut, and long cells go on in the next line."""
     table = Table(title=Text(title))
-    for column in frame.columns:
-        table.add_column(Text(str(column)))
+    for at, column in enumerate(frame.columns):
+        table.add_column(Text(str(column)), no_wrap=at == 0, overflow="fold")
     for line in frame.itertuples(index=False):
         table.add_row(*(Text(str(cell)) for cell in line))
     Console().print(table)

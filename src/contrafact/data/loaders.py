@@ -225,7 +225,7 @@ def _stacked(source: Source, pad: bool) -> list[Array]:
 
 
 def _refuse_missing(X: Array, name: str) -> None:
-    problem = describe_nonfinite(X, name, remedy="load_dataset(..., fill=True)")
+    problem = describe_nonfinite(X, name, remedy="load_dataset(..., fill=True), --fill on the command line,")
     if problem:
         raise ValueError(problem)
 

@@ -86,7 +86,8 @@ class Counterfactuals:
         moved = self.status == "valid"
         changed = f", {self.changed_fraction[moved].mean():.0%} changed" if moved.any() else ""
         summary = f"{counts or 'empty'}{changed}"
-        return f"<Counterfactuals: {len(self)} of {shape} {self.modality} by {method}: {summary}>"
+        noun = {"series": "series", "image": "images", "row": "rows"}[self.modality]
+        return f"<Counterfactuals: {len(self)} {noun} of {shape} by {method}: {summary}>"
 
     @property
     def delta(self) -> Any:

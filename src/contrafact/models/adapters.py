@@ -18,7 +18,8 @@ from .twins import make_twin
 class TorchClassifier(Classifier):
     """A torch module that gives logits, log-probabilities or probabilities, one column per class.
 
-    A single column is read as the logit (or, after a final Sigmoid, the probability) of the second class.
+    A single column is read as the probability of the second class if it stays within [0, 1] whatever the
+    module is asked, else as its logit.
     """
 
     differentiable = True
@@ -27,7 +28,9 @@ class TorchClassifier(Classifier):
     def __init__(self, module: torch.nn.Module, classes: Any, batch_size: int | None, device: Any) -> None:
         super().__init__(classes, batch_size)
         parameter = next((p for p in module.parameters() if p.is_floating_point()), None)
-        self.dtype = torch.float32 if parameter is None else parameter.dtype
+        # NumPy has no bfloat16: instances stay float32, and such a module sees them rounded.
+        self.rounds = parameter is not None and parameter.dtype == torch.bfloat16
+        self.dtype = torch.float32 if parameter is None or self.rounds else parameter.dtype
         self.device = torch.device("cpu") if parameter is None else parameter.device
         if device is not None and torch.device(device) != self.device:
             self.device = torch.device(device)
@@ -37,28 +40,35 @@ class TorchClassifier(Classifier):
         self._gives_probabilities: bool | None = None
 
     def _forward(self, x: torch.Tensor) -> torch.Tensor:
-        with evaluating(self.module):
-            out = self.module(x.clone())  # it may work in place
+        out = self._ask(x)
+        if not isinstance(out, torch.Tensor):
+            raise TypeError(f"The module must give one tensor (rows, classes), got {type(out).__name__}.")
+        out = out.float() if self.rounds else out
         if out.ndim == 1:
             out = out[:, None]
         if out.ndim != 2 or len(out) != len(x):
             raise ValueError(
                 f"The module must give (rows, classes), got {tuple(out.shape)} for input {tuple(x.shape)}."
             )
-        finite = out[out.isfinite().all(1)]
-        if self._gives_probabilities is None and len(finite):
-            self._gives_probabilities = self._looks_like_probabilities(finite)
+        finite = out.isfinite().all(1)
+        if self._gives_probabilities is None and finite.any():
+            self._gives_probabilities = self._looks_like_probabilities(out[finite], x[finite])
         if out.shape[1] == 1:
             out = torch.cat([1 - out if self._gives_probabilities else torch.zeros_like(out), out], 1)
         return log_floor(out) if self._gives_probabilities else out
 
-    def _looks_like_probabilities(self, out: torch.Tensor) -> bool:
-        if not bool(((out >= 0) & (out <= 1)).all()):
-            return False
+    def _ask(self, x: torch.Tensor) -> Any:
+        with evaluating(self.module):
+            return self.module(x.bfloat16() if self.rounds else x.clone())  # it may work in place
+
+    def _looks_like_probabilities(self, out: torch.Tensor, x: torch.Tensor) -> bool:
         if out.shape[1] == 1:
-            *_, last = self.module.modules()
-            return isinstance(last, torch.nn.Sigmoid)
-        return bool((out.sum(1) - 1).abs().max() < 1e-4)
+            # A few logits may lie within [0, 1] by chance; a probability stays there whatever it is asked.
+            with torch.no_grad():
+                far = self._ask(torch.cat([scale * (x[:8] + 1) for scale in (-100, -10, -1, 1, 10, 100)]))
+            out = torch.cat([out, far.to(out).reshape(-1, 1)])
+            return bool(((out >= 0) & (out <= 1) | out.isnan()).all())
+        return bool(((out >= 0) & (out <= 1)).all() and (out.sum(1) - 1).abs().max() < 1e-4)
 
     def _evaluate(self, x: torch.Tensor) -> Verdict:
         with torch.no_grad():

@@ -327,13 +327,13 @@ function themeButton() {
   return button;
 }
 
-/** A link may name the row and the method: #row=12&method=1. */
+/** A link may name the row and the method: #row=12&method=1. Without one, the first row that was turned. */
 function followLink() {
   const asked = new URLSearchParams(location.hash.slice(1));
   const at = data.instances.findIndex((instance) => String(instance.source) === asked.get("row"));
-  if (at >= 0) state.at = at;
   const method = Number(asked.get("method"));
   if (Number.isInteger(method) && method >= 0 && method < data.methods.length) state.method = method;
+  state.at = at >= 0 ? at : Math.max(data.instances.findIndex((instance) => reached(answerOf(instance)) === "reached"), 0);
 }
 
 document.querySelector("header").append(themeButton());
