@@ -12,7 +12,7 @@ import pytest
 from contrafact import Constraints
 from contrafact.report import payload, write_report
 from contrafact.report.sentences import sentence
-from contrafact.report.words import probability_text
+from contrafact.report.words import digits_apart, probability_text
 
 KINDS = ("univariate", "multivariate", "grey", "colour", "rows")
 FRAGMENTS = (
@@ -93,7 +93,9 @@ def test_what_is_drawn_is_what_the_arrays_say(visit, univariate):
             assert np.abs(np.polyval(scale, x_cf) - drawn[:, 1]).max() < 0.2
             first = int(np.flatnonzero(result.classes == result.labels[i])[0])
             shown = page.locator(".class").first.locator(".bars span").all_inner_texts()
-            assert shown == [probability_text(p[i, first]) for p in (result.proba, result.cf_proba)]
+            assert shown == [
+                probability_text(p[i, first], digits_apart(p[i])) for p in (result.proba, result.cf_proba)
+            ]
             stretches = np.diff((x != x_cf).astype(int), prepend=0) == 1
             assert page.locator("rect.changed").count() == stretches.sum()
 

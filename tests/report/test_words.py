@@ -7,7 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from contrafact.report.words import counted, detail, headline, label_text, note, percent, probability_text
+from contrafact.report.words import (
+    counted,
+    detail,
+    digits_apart,
+    headline,
+    label_text,
+    note,
+    percent,
+    probability_text,
+)
 
 
 def test_headlines(series):
@@ -63,6 +72,13 @@ def test_labels(label, text):
 )
 def test_no_false_certainty(p, text):
     assert probability_text(p) == text
+
+
+def test_near_the_boundary_digits_are_added_until_a_class_leads():
+    lead = {(0.7, 0.3): 2, (0.502, 0.498): 3, (0.4996, 0.5004): 4, (0.5, 0.5): 4, (np.nan, np.nan): 4}
+    assert {proba: digits_apart(np.array(proba)) for proba in lead} == lead
+    assert probability_text(0.5004, 4) == "0.5004" and probability_text(0.0003, 3) == "<0.001"
+    assert probability_text(0.9999, 3) == ">0.999"
 
 
 def test_small_shares_are_not_nothing_and_large_ones_not_all():

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from typer.core import TyperCommand
 
-from . import completing
+from . import options
 from .telling import bars_aside, print_json, say
 
 if TYPE_CHECKING:
     from ..engine import Counterfactuals, Explainer
     from .question import Question
-
-MODEL_PANEL, LIMITS_PANEL, OUTPUT_PANEL = "Model and data", "What may happen", "Output"
 
 
 class Remembering(TyperCommand):
@@ -29,145 +27,30 @@ class Remembering(TyperCommand):
 
 def explain(
     ctx: typer.Context,
-    model: Annotated[
-        str,
-        typer.Argument(
-            metavar="MODEL",
-            help="A TorchScript file; weights of a torch network, with --network; .joblib, .pkl or .pt2, "
-            "with --trust; or module:name of a trained model, e.g. train:model.",
-        ),
-    ],
-    data: Annotated[
-        str,
-        typer.Argument(
-            metavar="DATA",
-            help="What to explain: .csv (names in the first line), .npz (X, or X_train and X_test; y), .ts, "
-            ".tsv, a folder of a UCR pair, or the name of a bundled set; the test part where there is one.",
-            autocompletion=completing.datasets,
-        ),
-    ],
-    method: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A method, see `contrafact methods`; several times: compared. Default: CELS for series, "
-            "CoMTE for rows, SVCE for images, PrototypeCounterfactual for the models it is exact for.",
-            autocompletion=completing.methods,
-        ),
-    ] = None,
-    target: Annotated[
-        str | None, typer.Option(help="The class wanted. Default: for each instance the runner-up.")
-    ] = None,
-    rows: Annotated[
-        str | None, typer.Option(help="Which rows of DATA: 0:40 or 3,17. Default: all, up to 200.")
-    ] = None,
-    reference: Annotated[
-        str | None,
-        typer.Option(
-            help="Data that methods may learn from, as DATA. Default: DATA's training part, or all of it.",
-            rich_help_panel=MODEL_PANEL,
-        ),
-    ] = None,
-    label: Annotated[
-        str | None,
-        typer.Option(
-            help="The label column of a .csv. Default: label, class, target or y.",
-            rich_help_panel=MODEL_PANEL,
-        ),
-    ] = None,
-    modality: Annotated[
-        str | None,
-        typer.Option(
-            help="row, series or image, where DATA does not say so: a .csv holds rows, or with series one "
-            "time step per column.",
-            autocompletion=completing.modalities,
-            rich_help_panel=MODEL_PANEL,
-        ),
-    ] = None,
-    pad: Annotated[
-        bool,
-        typer.Option("--pad", help="Extend short series by their last value.", rich_help_panel=MODEL_PANEL),
-    ] = False,
-    fill: Annotated[
-        bool, typer.Option("--fill", help="Impute missing values.", rich_help_panel=MODEL_PANEL)
-    ] = False,
-    network: Annotated[
-        str | None,
-        typer.Option(
-            help="What weights belong to: module:name of a torch module or of what makes one, or fcn, "
-            "bilstm, smallcnn, mlp, resnet8.",
-            autocompletion=completing.networks,
-            rich_help_panel=MODEL_PANEL,
-        ),
-    ] = None,
-    trust: Annotated[
-        bool,
-        typer.Option(
-            "--trust",
-            help="Open a MODEL that can run code when opened (a pickle): only what you made or trust.",
-            rich_help_panel=MODEL_PANEL,
-        ),
-    ] = False,
-    freeze: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="SPEC",
-            help="What may not change, several times if need be. Rows: age, 'column 3'. Series: 0:90 (steps "
-            "0 to 89), x or 'ch 2' (a channel), x:0:30. Images: 0:4,2:6 (lines, columns).",
-            rich_help_panel=LIMITS_PANEL,
-        ),
-    ] = None,
-    bounds: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="SPEC",
-            help="Lowest and highest value: 0:1, :5, or of one column or channel glucose=3:12. A later one "
-            "takes the place of an earlier one.",
-            rich_help_panel=LIMITS_PANEL,
-        ),
-    ] = None,
-    max_step: Annotated[
-        float | None,
-        typer.Option(
-            help="Series: the largest change from one step to the next.", rich_help_panel=LIMITS_PANEL
-        ),
-    ] = None,
-    k: Annotated[
-        int, typer.Option("--k", "-k", help="How many different ones each.", rich_help_panel=LIMITS_PANEL)
-    ] = 1,
-    confidence: Annotated[
-        float | None, typer.Option(help="Least P(target) to aim for.", rich_help_panel=LIMITS_PANEL)
-    ] = None,
-    refine: Annotated[
-        bool | None,
-        typer.Option(
-            "--refine/--no-refine",
-            help="Give back every change that is not needed. Default: yes, but for images and exact methods.",
-            rich_help_panel=LIMITS_PANEL,
-        ),
-    ] = None,
-    calls: Annotated[
-        int | None, typer.Option(help="Rows the model may be asked about.", rich_help_panel=LIMITS_PANEL)
-    ] = None,
-    seconds: Annotated[
-        float | None, typer.Option(help="Time a method may take.", rich_help_panel=LIMITS_PANEL)
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Same seed, same result.", rich_help_panel=LIMITS_PANEL)] = 0,
-    report: Annotated[
-        Path | None,
-        typer.Option(help="Write a page to look at and to send on, .html.", rich_help_panel=OUTPUT_PANEL),
-    ] = None,
-    save: Annotated[
-        Path | None,
-        typer.Option(
-            help="Write the arrays, .npz; with several methods one file each.", rich_help_panel=OUTPUT_PANEL
-        ),
-    ] = None,
-    as_json: Annotated[
-        bool,
-        typer.Option(
-            "--json", help="One JSON object on stdout; all else on stderr.", rich_help_panel=OUTPUT_PANEL
-        ),
-    ] = False,
+    model: options.Model,
+    data: options.Data,
+    method: options.Methods = None,
+    target: options.Target = None,
+    rows: options.Rows = None,
+    reference: options.ReferenceFile = None,
+    label: options.Label = None,
+    modality: options.ModalityName = None,
+    pad: options.Pad = False,
+    fill: options.Fill = False,
+    network: options.NetworkName = None,
+    trust: options.Trust = False,
+    freeze: options.Freeze = None,
+    bounds: options.Bounds = None,
+    max_step: options.MaxStep = None,
+    k: options.K = 1,
+    confidence: options.Confidence = None,
+    refine: options.Refine = None,
+    calls: options.Calls = None,
+    seconds: options.Seconds = None,
+    seed: options.Seed = 0,
+    report: options.ReportFile = None,
+    save: options.SaveFile = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """What would make the model decide otherwise? The smallest believable change of every instance.
 

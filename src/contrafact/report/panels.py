@@ -13,7 +13,7 @@ from matplotlib.patches import Patch
 from ..engine.result import Counterfactuals
 from ..metrics.regions import runs
 from ..models.classifier import Array
-from .words import counted, label_text, name_of, probability_text
+from .words import counted, digits_apart, label_text, name_of, probability_text
 
 # Blue and vermillion of Okabe and Ito's palette, which colour-blind readers tell apart.
 GREY, INK, ALARM = "#8C8C8C", "#404040", "#B34700"
@@ -112,7 +112,7 @@ def draw_probabilities(ax: Axes, result: Counterfactuals, i: int) -> None:
         width = np.nan_to_num(proba[i, shown])
         ax.barh(np.arange(len(shown)) + shift, width, height=0.26, color=colour)
         for at, column in enumerate(shown):
-            text = probability_text(proba[i, column])
+            text = probability_text(proba[i, column], digits_apart(proba[i]))
             ax.text(width[at] + 0.02, at + shift, text, va="center", fontsize=8, color=INK)
     for at, column in enumerate(shown):
         ax.text(0.015, at - 0.36, plain(label_text(classes[column], 24)), va="center", fontsize=SMALL)

@@ -9,6 +9,7 @@ import numpy as np
 from ..engine.result import Counterfactuals
 from ..metrics.base import as_array
 from ..metrics.regions import count_regions
+from ..models.classifier import Array
 
 PLACES = {"series": "stretch", "image": "region"}
 #: what stands between the parts of `detail`
@@ -40,13 +41,20 @@ def name_of(result: Counterfactuals, j: int, limit: int = 40) -> str:
     return number if result.names is None else one_line(result.names[j], limit) or number
 
 
-def probability_text(p: float) -> str:
-    """Two decimals; never 1.00 or 0.00 for what is not certain."""
+def probability_text(p: float, digits: int = 2) -> str:
+    """Two decimals, or as many as told; never 1.00 or 0.00 for what is not certain."""
     if np.isnan(p):
         return "unknown"
-    if 0 < p < 0.005:
-        return "<0.01"
-    return ">0.99" if 0.995 <= p < 1 else f"{p:.2f}"
+    least = 10.0**-digits
+    if 0 < p < least / 2:
+        return f"<{least:g}"
+    return f">{1 - least:g}" if 1 - least / 2 <= p < 1 else f"{p:.{digits}f}"
+
+
+def digits_apart(proba: Array) -> int:
+    """How many decimals tell the likeliest class from the next: two, or up to four near the boundary."""
+    first, second = np.sort(np.nan_to_num(proba))[-1:-3:-1]
+    return next((digits for digits in (2, 3) if f"{first:.{digits}f}" != f"{second:.{digits}f}"), 4)
 
 
 def percent(fraction: float) -> str:

@@ -71,10 +71,17 @@ function figure(value) {
   return String(Number(value.toPrecision(Math.max(4, Math.trunc(size).toString().length))));
 }
 
-function probability(p) {
+function probability(p, digits = 2) {
   if (p === null) return "unknown";
-  if (p > 0 && p < 0.005) return "<0.01";
-  return p >= 0.995 && p < 1 ? ">0.99" : p.toFixed(2);
+  const least = 10 ** -digits;
+  if (p > 0 && p < least / 2) return `<${least.toFixed(digits)}`;
+  return p >= 1 - least / 2 && p < 1 ? `>${(1 - least).toFixed(digits)}` : p.toFixed(digits);
+}
+
+/** How many decimals tell the likeliest class from the next: two, or up to four near the boundary. */
+function digitsApart(proba) {
+  const [first, second] = proba.map((p) => p ?? 0).sort((a, b) => b - a);
+  return [2, 3].find((digits) => first.toFixed(digits) !== second.toFixed(digits)) ?? 4;
 }
 
 /** About `count` round numbers within [low, high]. */

@@ -226,8 +226,8 @@ function probabilities(answer) {
   };
   const lines = shown.map((c) => make("div", { class: "class" }, data.classes[c],
     make("div", { class: "bars" },
-      bar(before.proba[c], "before"), make("span", {}, probability(before.proba[c])),
-      bar(answer.proba[c], answer.valid ? "after" : "missed"), make("span", {}, probability(answer.proba[c])))));
+      bar(before.proba[c], "before"), make("span", {}, probability(before.proba[c], digitsApart(before.proba))),
+      bar(answer.proba[c], answer.valid ? "after" : "missed"), make("span", {}, probability(answer.proba[c], digitsApart(answer.proba))))));
   const hidden = data.classes.length - shown.length;
   if (hidden > 0) lines.push(make("p", { class: "small" }, hidden === 1 ? "1 more class is not shown." : `${hidden} more classes are not shown.`));
   return lines;
