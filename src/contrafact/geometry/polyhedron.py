@@ -149,19 +149,24 @@ def _lower_bound(
     norm: Norm,
     unit: torch.Tensor,
 ) -> torch.Tensor:
-    """g(y) as a bound on the norm; y is that of the problem in units of `unit`."""
+    """g(y) as a bound on the norm, less what rounding may have added; y is that of the problem in `unit`s."""
     u = _times(y, A)
+    rounding = sum(A.shape[1:]) * torch.finfo(y.dtype).eps
+    # Where y is large, Aᵀy is the small difference of large numbers.
+    doubt = rounding * _times(y, A.abs())
     if norm == "l2":
         delta = (-u * unit).clamp(lo, hi)
         g = (0.5 * delta**2 + u * unit * delta).sum(1) - (c * y * unit).sum(1)
-        return (2 * g.clamp_min(0)).sqrt()
+        unsure = (doubt * unit * delta.abs()).sum(1) + rounding * (c.abs() * y * unit).sum(1)
+        return (2 * (g - unsure).clamp_min(0)).sqrt()
     # Where there is no bound, |Aᵀy| may not exceed 1: a hair of rounding is taken off y.
     far = torch.maximum(u.masked_fill(lo > -torch.inf, 0), -u.masked_fill(hi < torch.inf, 0))
     share = 1 / far.amax(1, keepdim=True).clamp_min(1)
-    u, y = u * share, y * share
+    u, y, doubt = u * share, y * share, doubt * share
     ends = torch.stack([lo, lo.new_zeros(()).clamp(lo, hi), hi])
-    least = torch.where(ends.isfinite(), ends.abs() + u * ends, torch.inf).amin(0)
-    return (least.sum(1) - (c * y).sum(1)).clamp_min(0)
+    least, which = torch.where(ends.isfinite(), ends.abs() + u * ends, torch.inf).min(0)
+    unsure = (doubt * ends.gather(0, which[None])[0].abs()).sum(1) + rounding * (c.abs() * y).sum(1)
+    return (least.sum(1) - (c * y).sum(1) - unsure).clamp_min(0)
 
 
 def _is_farkas(
