@@ -11,7 +11,7 @@ import pytest
 import torch
 from matplotlib.colors import to_rgba
 
-from contrafact.report import plot_methods
+from contrafact.report import plot_methods, write_report
 from contrafact.report.panels import MISSED, REACHED
 
 
@@ -169,3 +169,8 @@ def test_something_has_to_be_compared(results):
 def test_inputs_that_do_not_exist(series):
     with pytest.raises(IndexError, match="No counterfactual of input 0; there are those of 12, 14, 17"):
         plot_methods({"a": series}, 0)
+
+
+def test_nothing_asked_of_two_methods_is_the_same_question(series, tmp_path):
+    page = write_report({"one": series[:0], "two": series[:0]}, tmp_path / "nothing.html")
+    assert "Nothing was asked." in page.read_text(encoding="utf-8")

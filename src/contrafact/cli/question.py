@@ -14,6 +14,7 @@ import numpy as np
 
 from ..data.cleaning import Array
 from ..data.loaders import read_parts
+from ..engine.inputs import PLURALS
 from .specs import Layout, parse_rows
 
 if TYPE_CHECKING:
@@ -58,10 +59,11 @@ def read_question(
         return read_parts(path, pad=pad, fill=fill, label=label, modality=modality, columns=columns)
 
     source = read(data, modality, columns)
+    noun = PLURALS[source.modality]
     X = np.asarray(source.parts[-1][0])
     chosen = parse_rows(rows, len(X), MOST_ROWS)
     if rows is None and len(X) > MOST_ROWS:
-        note(f"Explaining the first {MOST_ROWS} of {len(X)} {_noun(source.modality)}; --rows chooses others.")
+        note(f"Explaining the first {MOST_ROWS} of {len(X)} {noun}; --rows chooses others.")
     if reference is not None:
         other = read(reference, source.modality, columns or source.names)
         X_ref, y_ref = other.parts[0]
@@ -73,9 +75,7 @@ def read_question(
     else:
         X_ref, y_ref = source.parts[0]
         if len(source.parts) == 1:
-            note(
-                f"Reference: {data} itself, all {len(X)} {_noun(source.modality)}; --reference gives others."
-            )
+            note(f"Reference: {data} itself, all {len(X)} {noun}; --reference gives others.")
     if label is not None and y_ref is None:
         raise ValueError(f"--label {label!r}: there is no such column in {reference or data}.")
     if y_ref is not None and len(np.unique(y_ref)) == 1:
@@ -88,10 +88,6 @@ def read_question(
     layout = Layout(X.shape[1:], source.modality, source.names)
     X, X_ref = (values[:, 0] if flat else values for values in (X[chosen], X_ref))
     return Question(X, chosen, (X_ref, y_ref), layout, classifier)
-
-
-def _noun(modality: str) -> str:
-    return {"series": "series", "image": "images", "row": "rows"}[modality]
 
 
 def _meet(

@@ -13,6 +13,7 @@ from ..models.classifier import Array
 
 Modality = Literal["series", "image", "row"]
 DIMENSIONS: dict[str, int] = {"series": 3, "image": 4, "row": 2}
+PLURALS: dict[str, str] = {"series": "series", "image": "images", "row": "rows"}
 
 
 @dataclass(frozen=True)

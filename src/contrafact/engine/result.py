@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from ..models.classifier import Array
-from .inputs import Modality
+from .inputs import PLURALS, Modality
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,7 +86,7 @@ class Counterfactuals:
         moved = self.status == "valid"
         changed = f", {self.changed_fraction[moved].mean():.0%} changed" if moved.any() else ""
         summary = f"{counts or 'empty'}{changed}"
-        noun = {"series": "series", "image": "images", "row": "rows"}[self.modality]
+        noun = PLURALS[self.modality]
         return f"<Counterfactuals: {len(self)} {noun} of {shape} by {method}: {summary}>"
 
     @property

@@ -54,7 +54,7 @@ def plot_methods(
 
 
 def same_instances(results: Mapping[str, Counterfactuals]) -> None:
-    """Raise unless all results answer for the same instances."""
+    """Raise unless all results answer for the same instances, of models with the same classes."""
     if not isinstance(results, Mapping) or not results:
         raise ValueError(f"results has to map names to Counterfactuals, at least one; got {results!r:.80}.")
     (first, one), *others = ((label_text(name), result) for name, result in results.items())
@@ -69,6 +69,11 @@ def same_instances(results: Mapping[str, Counterfactuals]) -> None:
         mine, theirs = _instances(one), _instances(other)
         if mine.shape != theirs.shape or not np.array_equal(mine, theirs, equal_nan=True):
             raise ValueError(f"{first} and {name} answer for different instances: their X differ.")
+        if not np.array_equal(one.classes, other.classes):
+            raise ValueError(
+                f"{first} and {name} answer for models of different classes: "
+                f"{one.classes.tolist()!r:.80} and {other.classes.tolist()!r:.80}."
+            )
 
 
 def _instances(result: Counterfactuals) -> Array:

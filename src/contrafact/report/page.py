@@ -12,8 +12,6 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ..engine.constraints import Constraints
 from ..engine.result import Counterfactuals
 from ..metrics import Reference
@@ -55,7 +53,6 @@ def write_report(
     if isinstance(results, Counterfactuals):
         results = {str(results.provenance.get("method", "given")): results}
     same_instances(results)
-    _same_classes(results)
     results = dict(zip(_titles(results), results.values(), strict=True))
     known = None if reference is None else Reference.read(reference, next(iter(results.values())))
     scores = {name: sections.scores(result, known) for name, result in results.items()}
@@ -73,16 +70,6 @@ def write_report(
     ]
     path.write_text(_document(heading, body, content), encoding="utf-8", errors="xmlcharrefreplace")
     return path
-
-
-def _same_classes(results: Mapping[str, Counterfactuals]) -> None:
-    (first, one), *others = results.items()
-    for name, other in others:
-        if not np.array_equal(one.classes, other.classes):
-            raise ValueError(
-                f"{first!r} and {name!r} answer for models of different classes: "
-                f"{one.classes.tolist()!r:.80} and {other.classes.tolist()!r:.80}."
-            )
 
 
 def _titles(names: Iterable[str]) -> list[str]:
