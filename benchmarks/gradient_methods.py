@@ -60,7 +60,9 @@ MODELS: dict[str, Callable[[cf.Dataset], Any]] = {
         make_pipeline(StandardScaler(), MLPClassifier((64,), max_iter=500, random_state=0)), d
     ),
     "random forest": lambda d: flat(RandomForestClassifier(100, random_state=0), d),
-    "ROCKET(500)": lambda d: RocketClassifier(n_kernels=500, random_state=0).fit(d.X_train, d.y_train),
+    "ROCKET(500)": lambda d: RocketClassifier(n_kernels=500, random_state=0).fit(
+        d.X_train, d.y_train
+    ),
 }
 
 
@@ -114,11 +116,15 @@ def at_most(seconds: int) -> Iterator[None]:
         signal.alarm(0)
 
 
-def peer_row(name: str, model: Any, data: cf.Dataset, X: Array, cap: int) -> tuple[str, float, int, int]:
+def peer_row(
+    name: str, model: Any, data: cf.Dataset, X: Array, cap: int
+) -> tuple[str, float, int, int]:
     """tscf-eval with its defaults: ">" where capped, seconds per row, valid rows, rows tried."""
     from tscf_eval.counterfactuals import CELS, Glacier
 
-    explainer = {"CELS": CELS, "Glacier": Glacier}[name](model=model, data=(data.X_train[:, 0], data.y_train))
+    explainer = {"CELS": CELS, "Glacier": Glacier}[name](
+        model=model, data=(data.X_train[:, 0], data.y_train)
+    )
     times, valid, capped = [], 0, False
     for x in X:
         start = time.perf_counter()
@@ -210,9 +216,17 @@ def grid(lines: list[str]) -> None:
         X = sample(data, 100)
         for model_name, train in MODELS.items():
             model = train(data)
-            for method in (cf.CELS(), cf.Glacier(), cf.NearestUnlike(), cf.LineSearch(), cf.RandomMask()):
+            for method in (
+                cf.CELS(),
+                cf.Glacier(),
+                cf.NearestUnlike(),
+                cf.LineSearch(),
+                cf.RandomMask(),
+            ):
                 result = method.fit(model, data.X_train, data.y_train, modality="series").explain(X)
-                fallback = f"{result.info['fallback'].mean():.2f}" if "fallback" in result.info else ""
+                fallback = (
+                    f"{result.info['fallback'].mean():.2f}" if "fallback" in result.info else ""
+                )
                 lines.append(
                     f"| {name} | {model_name} | {type(method).__name__} | {result.valid.mean():.2f} "
                     f"| {result.changed_fraction.mean():.2f} | {result.calls.mean():.0f} | {fallback} |"

@@ -26,20 +26,21 @@ from sklearn.neighbors import LocalOutlierFactor, NearestNeighbors
 
 import contrafact as cf
 from contrafact.engine import Batch, Candidates
-from contrafact.explainers.guided import GuidedExplainer, Kind, guide_of
+from contrafact.explainers.support.guided import GuidedExplainer, Kind, guide_of
 from contrafact.guides import Guide
-from contrafact.models import FCN, Classifier
+from contrafact.models import Classifier
 from contrafact.models.classifier import Array
-from contrafact.models.networks import seeded
+from contrafact.nn import FCN
+from contrafact.nn.networks import seeded
 
 RESULTS = Path(__file__).parent / "results"
 DATA = ("GunPoint", "ItalyPowerDemand", "ArrowHead")
-KINDS: tuple[Kind, ...] = ("neighbour", "cluster", "prototype", "median")
+KINDS: tuple[Kind, ...] = ("neighbor", "cluster", "prototype", "median")
 #: a quarter of the paper's, to keep the study short
 WIDTHS = (32, 64, 32)
 METHODS = ("guide itself", "guide, refined", "CELS", "CELS, refined")
 LOOKS = {
-    "neighbour": ("#0072B2", "o"),
+    "neighbor": ("#0072B2", "o"),
     "cluster": ("#E69F00", "s"),
     "prototype": ("#009E73", "^"),
     "median": ("#CC79A7", "D"),
@@ -59,7 +60,7 @@ COLUMNS = {
 class GuideItself(GuidedExplainer):
     """The floor of every kind of guide: x' = n."""
 
-    def __init__(self, guide: Kind = "neighbour") -> None:
+    def __init__(self, guide: Kind = "neighbor") -> None:
         self.guide = guide
 
     def _make_guide(self) -> Guide:
@@ -67,7 +68,9 @@ class GuideItself(GuidedExplainer):
 
     def _explain(self, batch: Batch) -> Candidates:
         guides = self._guides(batch)
-        return Candidates(batch.project(guides.x, guides.rows), guides.rows, {"guide_index": guides.index})
+        return Candidates(
+            batch.project(guides.x, guides.rows), guides.rows, {"guide_index": guides.index}
+        )
 
 
 def models_of(data: cf.Dataset, seed: int) -> dict[str, Classifier]:
@@ -88,7 +91,9 @@ class Judge:
     def __init__(self, model: Classifier, X: Array) -> None:
         said, flat = model.predict(X), X.reshape(len(X), -1)
         own = {label: flat[said == label] for label in np.unique(said)}
-        self.lof = {c: LocalOutlierFactor(min(20, len(x) - 1), novelty=True).fit(x) for c, x in own.items()}
+        self.lof = {
+            c: LocalOutlierFactor(min(20, len(x) - 1), novelty=True).fit(x) for c, x in own.items()
+        }
         self.near = {c: NearestNeighbors(n_neighbors=5).fit(x) for c, x in own.items()}
         self.among = {c: near.kneighbors()[0].mean() for c, near in self.near.items()}
 
@@ -143,7 +148,13 @@ def study(name: str, seed: int, n: int) -> pd.DataFrame:
                     names = ["valid", "sparsity", "segments", "rmse"]
                     table = pd.concat([result.evaluate(names)[names], judge.scores(result)], axis=1)
                     table.insert(0, "row", np.arange(len(table)))
-                    case = {"data": name, "model": model_name, "seed": seed, "guide": kind, "method": label}
+                    case = {
+                        "data": name,
+                        "model": model_name,
+                        "seed": seed,
+                        "guide": kind,
+                        "method": label,
+                    }
                     costs = {"seconds": spent / len(X), "fit": fit_seconds, "real": real}
                     lines.append(table.assign(**case, **costs, accuracy=accuracy))
             print(name, seed, model_name, kind, flush=True)
@@ -151,11 +162,11 @@ def study(name: str, seed: int, n: int) -> pd.DataFrame:
 
 
 def means(frame: pd.DataFrame) -> pd.DataFrame:
-    """Means over the series of each case and then over its seeds; seconds as ratios to CELS, neighbour."""
+    """Means over the series of each case and then over its seeds; seconds as ratios to CELS, neighbor."""
     kept = [*COLUMNS, "seconds", "fit", "real", "accuracy"]
     keys = ["data", "model", "guide", "method"]
     by_seed = frame.groupby([*keys, "seed"], sort=False)[kept].mean().reset_index()
-    floor = by_seed[(by_seed["guide"] == "neighbour") & (by_seed["method"] == "CELS")]
+    floor = by_seed[(by_seed["guide"] == "neighbor") & (by_seed["method"] == "CELS")]
     floor = floor.set_index(["data", "model", "seed"])["seconds"]
     at = pd.MultiIndex.from_frame(by_seed[["data", "model", "seed"]])
     by_seed["time"] = by_seed["seconds"].to_numpy() / floor.loc[at].to_numpy()
@@ -180,7 +191,7 @@ def table(part: pd.DataFrame) -> list[str]:
 
 
 def duels(frame: pd.DataFrame) -> list[str]:
-    """Cases (data, model, seed) in which a guide is clearly better, and clearly worse, than the neighbour:
+    """Cases (data, model, seed) in which a guide is clearly better, and clearly worse, than the neighbor:
     the mean of the paired differences is more than two standard errors from 0."""
     columns = ("sparsity", "rmse", "lof", "knn")
     heads = [COLUMNS[column][0] for column in columns]
@@ -188,11 +199,13 @@ def duels(frame: pd.DataFrame) -> list[str]:
     case = ["data", "model", "seed"]
     for method in METHODS[2:]:
         mine = frame[frame["method"] == method].set_index([*case, "row"])
-        neighbour = mine[mine["guide"] == "neighbour"]
+        neighbor = mine[mine["guide"] == "neighbor"]
         for kind in KINDS[1:]:
             cells = []
             for column in columns:
-                groups = (mine[mine["guide"] == kind][column] - neighbour[column]).groupby(level=case)
+                groups = (mine[mine["guide"] == kind][column] - neighbor[column]).groupby(
+                    level=case
+                )
                 z = groups.mean() / groups.sem().clip(lower=1e-12)
                 cells.append(f"{(z < -2).sum()} : {(z > 2).sum()}")
             lines.append(f"| {method} | {kind} | {' | '.join(cells)} |")
@@ -200,7 +213,10 @@ def duels(frame: pd.DataFrame) -> list[str]:
 
 
 def fits(mean: pd.DataFrame) -> list[str]:
-    lines = ["| guide | data | model | fit, ms | real series among its points |", "|---|---|---|---|---|"]
+    lines = [
+        "| guide | data | model | fit, ms | real series among its points |",
+        "|---|---|---|---|---|",
+    ]
     for kind in KINDS:
         for _, row in mean[(mean["method"] == "CELS") & (mean["guide"] == kind)].iterrows():
             cost = f"{1e3 * row['fit']:.0f} | {row['real']:.0%}"
@@ -214,14 +230,16 @@ def picture(mean: pd.DataFrame, path: Path) -> None:
     figure = Figure(figsize=(4.2 * len(names), 4.6), layout="constrained")
     FigureCanvasAgg(figure)
     for ax, name in zip(figure.subplots(1, len(names), squeeze=False)[0], names, strict=True):
-        for kind, (colour, marker) in LOOKS.items():
+        for kind, (color, marker) in LOOKS.items():
             for model, filled in (("FCN", True), ("forest", False)):
-                part = mean[(mean["data"] == name) & (mean["guide"] == kind) & (mean["model"] == model)]
+                part = mean[
+                    (mean["data"] == name) & (mean["guide"] == kind) & (mean["model"] == model)
+                ]
                 part = part.set_index("method")
                 x, y = (part.loc[["CELS", "CELS, refined"], c] for c in ("sparsity", "lof"))
-                ax.plot(x, y, color=colour, linewidth=1, alpha=0.5, zorder=1)
+                ax.plot(x, y, color=color, linewidth=1, alpha=0.5, zorder=1)
                 ax.scatter(
-                    x, y, s=[130, 45], marker=marker, color=colour if filled else "white", edgecolor=colour,
+                    x, y, s=[130, 45], marker=marker, color=color if filled else "white", edgecolor=color,
                     linewidth=1.8, zorder=2,
                 )  # fmt: skip
         ax.set_title(name, fontsize=14)
@@ -231,13 +249,19 @@ def picture(mean: pd.DataFrame, path: Path) -> None:
         ax.spines[["top", "right"]].set_visible(False)
     figure.axes[0].set_ylabel("local outlier factor\n(1 = as real series)", fontsize=12)
     ink = "#404040"
-    shown = [(kind, colour, marker, colour, 10) for kind, (colour, marker) in LOOKS.items()]
-    shown += [("FCN", ink, "o", ink, 10), ("forest", ink, "o", "white", 10), ("refined", ink, "o", ink, 6)]
+    shown = [(kind, color, marker, color, 10) for kind, (color, marker) in LOOKS.items()]
+    shown += [
+        ("FCN", ink, "o", ink, 10),
+        ("forest", ink, "o", "white", 10),
+        ("refined", ink, "o", ink, 6),
+    ]
     handles = [
         Line2D([], [], ls="", color=edge, marker=marker, mfc=face, markersize=size, label=label)
         for label, edge, marker, face, size in shown
     ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=len(shown), fontsize=12, frameon=False)
+    figure.legend(
+        handles=handles, loc="outside lower center", ncols=len(shown), fontsize=12, frameon=False
+    )
     figure.savefig(path, dpi=130)
 
 
@@ -245,14 +269,27 @@ def page(frame: pd.DataFrame, n: int) -> list[str]:
     mean = means(frame)
     cases = frame.groupby(["data", "model", "seed"]).ngroups
     everything = mean.groupby(["guide", "method"], sort=False).mean(numeric_only=True).reset_index()
-    lines = [*INTRODUCTION, "## Reading", "", *READING, "", "## Mean of all data sets and models", ""]
+    lines = [
+        *INTRODUCTION,
+        "## Reading",
+        "",
+        *READING,
+        "",
+        "## Mean of all data sets and models",
+        "",
+    ]
     lines += [*table(everything), ""]
-    lines += [f"## Against the neighbour: clearly better : clearly worse, of {cases} cases", ""]
-    lines += ["Clearly: the mean of the paired differences is more than two standard errors from 0.", ""]
+    lines += [f"## Against the neighbor: clearly better : clearly worse, of {cases} cases", ""]
+    lines += [
+        "Clearly: the mean of the paired differences is more than two standard errors from 0.",
+        "",
+    ]
     lines += [*duels(frame), ""]
     for (name, model), part in mean.groupby(["data", "model"], sort=False):
         seeds = frame.loc[frame["data"] == name, "seed"].nunique()
-        said = f"Test accuracy {part['accuracy'].iloc[0]:.3f}; {n} random test series; seeds: {seeds}."
+        said = (
+            f"Test accuracy {part['accuracy'].iloc[0]:.3f}; {n} random test series; seeds: {seeds}."
+        )
         lines += [f"## {name}, {model}", "", said, "", *table(part), ""]
     return [*lines, "## What a guide costs before the first question", "", *fits(mean), ""]
 
@@ -260,18 +297,18 @@ def page(frame: pd.DataFrame, n: int) -> list[str]:
 INTRODUCTION = [
     "# What should CELS move toward?",
     "",
-    "CELS with its four kinds of guide: the nearest unlike *neighbour*, the mean of the class (*cluster*), "
+    "CELS with its four kinds of guide: the nearest unlike *neighbor*, the mean of the class (*cluster*), "
     "the nearest of 5 GLVQ *prototypes* per class, and the nearest of 5 series chosen by Median LVQ "
     "(*median*); all Euclidean, fitted to the training series and what the model says of them. *Guide "
     "itself* is the floor: the guide returned as it is. *Refined*: after `refine`. Targets are the runner-up "
     "classes of the model, the same for all.",
     "",
     "Means over all series and seeds, failures included. *changed*: share of the values; *stretches*: runs "
-    "of changed values. *LOF inliers*, *LOF* (local outlier factor; 1: as dense as its neighbours) and *kNN "
+    "of changed values. *LOF inliers*, *LOF* (local outlier factor; 1: as dense as its neighbors) and *kNN "
     "distance* (to the 5 nearest, as a multiple of what the class's own series have) are asked of the "
     "**test** series that the model puts in the target class: no guide has seen them, so a guide that is "
     "itself a training series gets nothing for that. *time*: processor seconds per series as a ratio to CELS "
-    "with the neighbour, same model and seed, without the guide's fit, which has a table of its own. Bold: "
+    "with the neighbor, same model and seed, without the guide's fit, which has a table of its own. Bold: "
     "best kind of guide for a method. "
     f"FCN of widths {', '.join(map(str, WIDTHS))}, 150 epochs, step 0.01; forest of 100 trees on flat rows, "
     "which has no gradients: there CELS grows its mask segment by segment.",
@@ -283,10 +320,10 @@ READING = [
     "Of the run of 16 November 2026. Every guide makes every series valid, so validity does not tell them "
     "apart.",
     "",
-    "- **The neighbour** gives the smallest rmse (with plain CELS no other kind is clearly smaller in any of "
+    "- **The neighbor** gives the smallest rmse (with plain CELS no other kind is clearly smaller in any of "
     "the 12 cases), and on ItalyPowerDemand the most believable series. It is the right default where the "
     "change should be small and real.",
-    "- **Prototype and median** change clearly fewer values than the neighbour in 8 of the 12 cases with "
+    "- **Prototype and median** change clearly fewer values than the neighbor in 8 of the 12 cases with "
     "plain CELS (clearly more in 1; on GunPoint with the FCN the mean is 0.21 against 0.17), and in 7 and 6 "
     "after `refine` (never clearly more). They lie farther away (rmse of the guide itself 0.405 and 0.382 "
     "against 0.325): fewer values, changed by more. On GunPoint they are a little more believable (LOF 1.15 "
@@ -302,8 +339,8 @@ READING = [
     "changes and belief pull apart: `refine` leaves a third of the changed values, and the mean LOF rises "
     "with every kind of guide.",
     "- What CELS adds to a guide that is merely refined is little: 0.076 against 0.086 changed for the "
-    "neighbour, 0.066 against 0.079 for prototypes, at about the same plausibility. Without `refine` it "
-    "changes more than twice as much and stays nearer to real series (LOF 1.42 against 1.53, neighbour).",
+    "neighbor, 0.066 against 0.079 for prototypes, at about the same plausibility. Without `refine` it "
+    "changes more than twice as much and stays nearer to real series (LOF 1.42 against 1.53, neighbor).",
     "- In time per series the kinds do not differ beyond the scatter of this run (0.7 to 1.7).",
     "",
     "Two seeds and three small data sets: differences of a few hundredths should not be trusted. The cases "

@@ -25,15 +25,16 @@ from matplotlib.figure import Figure
 from sklearn.neighbors import LocalOutlierFactor, NearestNeighbors
 
 import contrafact as cf
-from contrafact.models import Autoencoder, BiLSTM, Classifier
+from contrafact.models import Classifier
 from contrafact.models.classifier import Array
-from contrafact.models.networks import seeded
+from contrafact.nn import Autoencoder, BiLSTM
+from contrafact.nn.networks import seeded
 
 RESULTS = Path(__file__).parent / "results"
 SMALL = ("TwoLeadECG", "MoteStrain")
 LONG = ("FordA_subset", "FordB_subset")
 REPORTED = {"ItalyPowerDemand": 0.951, "TwoLeadECG": 0.969, "MoteStrain": 0.982}
-COLOURS = {
+COLORS = {
     "TSNUC": "#0072B2",
     "TSNUC, predict only": "#56B4E9",
     "LatentCF": "#009E73",
@@ -76,7 +77,9 @@ def methods(autoencoder: Autoencoder, paper: bool) -> dict[str, cf.Explainer]:
         "NearestUnlike": cf.NearestUnlike(),
         "LineSearch": cf.LineSearch(),
     }
-    if paper:  # not on the long series: an LSTM autoencoder over 500 steps trains for hours on two cores
+    if (
+        paper
+    ):  # not on the long series: an LSTM autoencoder over 500 steps trains for hours on two cores
         listed["TSNUC, paper preset"] = cf.TSNUC(preset="paper", max_epochs=300)
     return listed
 
@@ -104,7 +107,9 @@ def study(name: str, folder: Path | None, n: int) -> pd.DataFrame:
     autoencoder = cf.fit_autoencoder("cnn", data.X_train)
     X, said = sample(data, n), model.predict(data.X_train)
     flips = cf.reconstruction_report(autoencoder, model, X).loc["all", "flip_rate"]
-    print(f"{name}: test accuracy {accuracy:.3f}, plain reconstruction flips {flips:.3f}", flush=True)
+    print(
+        f"{name}: test accuracy {accuracy:.3f}, plain reconstruction flips {flips:.3f}", flush=True
+    )
     rows = []
     for method, explainer in methods(autoencoder, paper=not long).items():
         explainer.fit(model, data.X_train, data.y_train)
@@ -162,7 +167,9 @@ def page(frame: pd.DataFrame) -> list[str]:
                 f"{row['calls']:.0f} | {row['seconds'] / floor:.0f} |"
             )
         if name in REPORTED:
-            lines.append(f"| TS-NUC as reported, not comparable | {REPORTED[str(name)]:.3f} |" + "  |" * 8)
+            lines.append(
+                f"| TS-NUC as reported, not comparable | {REPORTED[str(name)]:.3f} |" + "  |" * 8
+            )
         lines.append("")
     return lines
 
@@ -184,10 +191,12 @@ def picture(frame: pd.DataFrame, path: Path) -> None:
                 continue
             floor = row["method"] in ("NearestUnlike", "LineSearch")
             ax.scatter(
-                row["rmse"], row["knn"], s=70, color=COLOURS[row["method"]], marker="s" if floor else "o",
+                row["rmse"], row["knn"], s=70, color=COLORS[row["method"]], marker="s" if floor else "o",
                 label=row["method"], edgecolor="white",
             )  # fmt: skip
-        ax.set_title(f"{name} ({int(frame[frame['data'] == name]['n'].iloc[0])} series)", fontsize=10)
+        ax.set_title(
+            f"{name} ({int(frame[frame['data'] == name]['n'].iloc[0])} series)", fontsize=10
+        )
         ax.set_xlabel("rmse of the change (less is closer)", fontsize=9)
         ax.spines[["top", "right"]].set_visible(False)
     figure.axes[0].set_ylabel(
@@ -223,7 +232,9 @@ def speed() -> list[str]:
             return (time.perf_counter() - start) / 20 / size
 
         for mode in ("gradient", "predict_only"):
-            explainer = cf.TSNUC(mode, autoencoder=autoencoder).fit(model, data.X_train, data.y_train)
+            explainer = cf.TSNUC(mode, autoencoder=autoencoder).fit(
+                model, data.X_train, data.y_train
+            )
             explainer.explain(X[:8])
             start = time.perf_counter()
             explainer.explain(X)
@@ -245,7 +256,9 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--data", type=Path, help="folder with TwoLeadECG.npz, …")
-    parser.add_argument("--parts", nargs="+", default=["speed", "study"], choices=["speed", "study"])
+    parser.add_argument(
+        "--parts", nargs="+", default=["speed", "study"], choices=["speed", "study"]
+    )
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     head = (
@@ -255,24 +268,31 @@ def main() -> None:
     )
     RESULTS.mkdir(exist_ok=True)
     if "speed" in args.parts:
-        title = ["# TS-NUC: a batch against one at a time, ItalyPowerDemand, 1-D CNN autoencoder", ""]
+        title = [
+            "# TS-NUC: a batch against one at a time, ItalyPowerDemand, 1-D CNN autoencoder",
+            "",
+        ]
         (RESULTS / "latent_speed.md").write_text("\n".join([head, "", *title, *speed(), ""]))
     if "study" in args.parts:
         wanted: list[tuple[str, Path | None, int]] = [("ItalyPowerDemand", None, 200)]
         if args.data is not None:
-            wanted += [(name, args.data, 200) for name in SMALL] + [(name, args.data, 20) for name in LONG]
+            wanted += [(name, args.data, 200) for name in SMALL] + [
+                (name, args.data, 20) for name in LONG
+            ]
         frame = pd.DataFrame()
         for name, folder, n in wanted:  # written after each: the long ones take their time
             frame = pd.concat([frame, study(name, folder, n)], ignore_index=True)
             picture(frame, RESULTS / "latent_study.png")
-            (RESULTS / "latent_study.md").write_text("\n".join([head, "", *INTRODUCTION, *page(frame)]))
+            (RESULTS / "latent_study.md").write_text(
+                "\n".join([head, "", *INTRODUCTION, *page(frame)])
+            )
 
 
 INTRODUCTION = [
     "# Latent methods beside Glacier, CELS and the floors",
     "",
     "Means over all requests. *fallback*: share of rows a method could not turn by itself (they took the "
-    "line to the nearest unlike neighbour). *LOF inliers*: share of counterfactuals that a local outlier "
+    "line to the nearest unlike neighbor). *LOF inliers*: share of counterfactuals that a local outlier "
     "factor fitted on the training series of the target class takes for one of them. *kNN distance*: to the "
     "nearest of these, over the mean distance of these to each other's nearest. Times are ratios within this "
     "run.",

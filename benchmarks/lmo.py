@@ -24,7 +24,12 @@ from contrafact.geometry import duality_gap, lmo
 RESULT = Path(__file__).parent / "results" / "lmo.md"
 NORMS = (1, 1.05, 1.1, 1.25, 1.5, 2, 4, math.inf)
 SCALES = (1e-30, 1e-12, 1.0, 1e12, 1e30)
-SHARES = (0.001, 0.1, 0.7, 1.5)  # ε as a share of the norm of the whole slack; from 1 on the box alone binds
+SHARES = (
+    0.001,
+    0.1,
+    0.7,
+    1.5,
+)  # ε as a share of the norm of the whole slack; from 1 on the box alone binds
 
 
 def sort_and_search(w: torch.Tensor, x: torch.Tensor, eps: torch.Tensor, p: float) -> torch.Tensor:
@@ -34,12 +39,17 @@ def sort_and_search(w: torch.Tensor, x: torch.Tensor, eps: torch.Tensor, p: floa
     return w.sign() * torch.minimum(g, _level(g**p, a**p, eps**p) ** (1 / p) * a)
 
 
-def careful_sort_and_search(w: torch.Tensor, x: torch.Tensor, eps: torch.Tensor, p: float) -> torch.Tensor:
+def careful_sort_and_search(
+    w: torch.Tensor, x: torch.Tensor, eps: torch.Tensor, p: float
+) -> torch.Tensor:
     """The same in float64, with w and ε scaled to 1: as exact as ours while p is not near 1."""
     g = torch.where(w > 0, 1 - x, x)
     r = w.abs().double()
     a = (r / r.amax(1, keepdim=True)) ** (1 / (p - 1))
-    level = _level((g.double() / eps) ** p, a**p, torch.ones_like(eps, dtype=torch.float64)) ** (1 / p) * eps
+    level = (
+        _level((g.double() / eps) ** p, a**p, torch.ones_like(eps, dtype=torch.float64)) ** (1 / p)
+        * eps
+    )
     return w.sign() * torch.minimum(g, (level * a).float())
 
 
@@ -122,7 +132,9 @@ def speed(p: float, seconds: float) -> list[str]:
                 eps = torch.full((batch, 1), radius)
                 delta = lmo(w, x, radius, p)
                 clipped = (delta.abs() >= torch.where(w > 0, 1 - x, x)).float().mean().item()
-                lean_gap = duality_gap(w, x, sort_and_search(w, x, eps, p), radius, p).abs().max().item()
+                lean_gap = (
+                    duality_gap(w, x, sort_and_search(w, x, eps, p), radius, p).abs().max().item()
+                )
                 ours, lean, careful = best_times(
                     [
                         lambda w=w, x=x, radius=radius: lmo(w, x, radius, p),
@@ -141,7 +153,9 @@ def speed(p: float, seconds: float) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--seconds", type=float, default=3.0, help="time for each line of the speed table")
+    parser.add_argument(
+        "--seconds", type=float, default=3.0, help="time for each line of the speed table"
+    )
     parser.add_argument("--threads", type=int, default=1, help="threads of torch, for all sides")
     arguments = parser.parse_args()
     seconds = arguments.seconds

@@ -59,7 +59,10 @@ def case(name: str, n: int) -> Case:
     """GunPoint's test series, without constraints; digits, train and test, with pixels kept in range."""
     data = cf.load_dataset(name)
     X, X_test, y = data.X_train, data.X_test, data.y_train
-    methods: dict[str, cf.Explainer] = {"NearestUnlike": cf.NearestUnlike(), "LineSearch": cf.LineSearch()}
+    methods: dict[str, cf.Explainer] = {
+        "NearestUnlike": cf.NearestUnlike(),
+        "LineSearch": cf.LineSearch(),
+    }
     constraints = None
     if name == "digits":
         X, X_test = (rows.reshape(len(rows), -1) for rows in (X, X_test))
@@ -107,7 +110,12 @@ def certificates() -> list[str]:
 
 
 def line(
-    asked: Case, method: str, result: cf.Counterfactuals, best: cf.Counterfactuals, norm: Norm, cost: float
+    asked: Case,
+    method: str,
+    result: cf.Counterfactuals,
+    best: cf.Counterfactuals,
+    norm: Norm,
+    cost: float,
 ) -> str:
     ratio = (result.evaluate([norm])[norm].to_numpy() / best.info["distance"])[result.valid]
     if ratio.min() < LEAST:
@@ -137,9 +145,13 @@ def gaps(asked: Case) -> list[str]:
         assert best[norm].info["certified"].all()
         tables[norm].append(line(asked, "exact", best[norm], best[norm], norm, 1))
         if len(asked.model.classes_) == 2:
-            clear, spent = timed(lambda exact=exact: asked.explain(exact, confidence=0.5 + CLEAR_MARGIN / 2))
+            clear, spent = timed(
+                lambda exact=exact: asked.explain(exact, confidence=0.5 + CLEAR_MARGIN / 2)
+            )
             cost = spent / exact_seconds[norm]
-            tables[norm].append(line(asked, "exact, clear of the boundary", clear, best[norm], norm, cost))
+            tables[norm].append(
+                line(asked, "exact, clear of the boundary", clear, best[norm], norm, cost)
+            )
     for method, explainer in asked.methods.items():
         explainer.fit(asked.model, asked.X, asked.y)
         plain, seconds = timed(lambda explainer=explainer: asked.explain(explainer))
@@ -181,8 +193,8 @@ INTRODUCTION = [
     "exact solver's, same rows, same norm. Everyone gets the same target, the model's runner-up class. "
     "*refined*: after `refine`. CELS and Glacier take series only.",
     "",
-    "A method is not told which norm it is measured in: Glacier and SVCE with norm 2 minimise l2, SVCE with "
-    "norm 1 minimises l1, CELS and `refine` want few changed values, and the floors want nothing. All but "
+    "A method is not told which norm it is measured in: Glacier and SVCE with norm 2 minimize l2, SVCE with "
+    "norm 1 minimizes l1, CELS and `refine` want few changed values, and the floors want nothing. All but "
     "the exact solver stop a little inside the class (a lead of "
     f"{CLEAR_MARGIN:g} in probability), so that rounding can't undo the flip; *exact, clear of the boundary* "
     "is the optimum under the same condition, told where it is exact, which is with two classes.",

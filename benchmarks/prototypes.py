@@ -42,7 +42,12 @@ from sklearn.preprocessing import StandardScaler
 RESULT = Path(__file__).parent / "results" / "prototypes.md"
 TESTS = Path(__file__).parents[1] / "tests" / "prototypes"
 TITLES = {"accuracy": "Accuracy", "median": "MedianLVQ", "speed": "Fit and predict time, memory"}
-LOADERS = {"iris": load_iris, "wine": load_wine, "breast cancer": load_breast_cancer, "digits": load_digits}
+LOADERS = {
+    "iris": load_iris,
+    "wine": load_wine,
+    "breast cancer": load_breast_cancer,
+    "digits": load_digits,
+}
 
 # model, data, prototypes per class, accuracy asked for
 ACCURACY: list[tuple[str, str, int, float | None]] = [
@@ -114,7 +119,7 @@ def rows_of(data: str) -> tuple[Any, Any]:
 
 
 def folds(data: str, seed: int) -> list[tuple[Any, Any, Any, Any]]:
-    """Training rows and labels, test rows and labels; standardised by the training rows, but for digits."""
+    """Training rows and labels, test rows and labels; standardized by the training rows, but for digits."""
     X, y = rows_of(data)
     made = []
     for train, test in StratifiedKFold(5, shuffle=True, random_state=seed).split(X, y):
@@ -136,14 +141,16 @@ def verdict(first: float, mean: float, bar: float | None) -> str:
     """The bar, and if it is met on the first seed and on the mean of all."""
     if bar is None:
         return "| | |"
-    return f"| ≥ {bar:g} | {', '.join('yes' if value >= bar else 'no' for value in (first, mean))} |"
+    return (
+        f"| ≥ {bar:g} | {', '.join('yes' if value >= bar else 'no' for value in (first, mean))} |"
+    )
 
 
 def accuracy(page: Page, _: argparse.Namespace) -> None:
     page.begin(
         "accuracy",
         "Mean test accuracy of 5 stratified folds (shuffled, seed 0: the same for both), and for ours also "
-        "the mean over fold seeds 0, 1, 2. Rows are standardised within the fold; digits are divided by 16. "
+        "the mean over fold seeds 0, 1, 2. Rows are standardized within the fold; digits are divided by 16. "
         "100 epochs and the same number of prototypes on both sides, else the defaults of each (prosemble: "
         "Adam 0.01, random rows of the class to start from, identity transfer, σ = 1 for RSLVQ). *Met* tells "
         "seed 0 and the mean.",
@@ -285,14 +292,22 @@ def median_fit(kind: str, n: int, objective: str) -> dict[str, Any]:
         found["prototypes"] = X[reference.reference_swap(D, y, start, cost)[0]]
 
     work = {"ours": contrafact, "plain NumPy": plain, "prosemble": prosemble}[kind]
-    if kind == "prosemble":  # compiles anew for every size, so the first round is not the small fit of others
+    if (
+        kind == "prosemble"
+    ):  # compiles anew for every size, so the first round is not the small fit of others
         theirs("MedianLVQ", 1, max_iter=1).fit(X, y)
     else:
         work(*blobs(200))
     before = peak()
     clock, cpu = measure(lambda: work(X, y))
     rows = cdist(found["prototypes"], X).argmin(1)
-    return {"clock": clock, "cpu": cpu, "before": before, "peak": peak(), "rows": sorted(map(int, rows))}
+    return {
+        "clock": clock,
+        "cpu": cpu,
+        "before": before,
+        "peak": peak(),
+        "rows": sorted(map(int, rows)),
+    }
 
 
 def limited(gigabytes: int, *args: Any) -> Any:
@@ -353,7 +368,9 @@ def median_time(page: Page, args: argparse.Namespace) -> None:
             for kind in runs:
                 if kind != "prosemble" or turn == 0:
                     runs[kind].append(alone(median_fit, kind, n, objective))
-        clock, cpu = ({kind: min(r[key] for r in runs[kind]) for kind in runs} for key in ("clock", "cpu"))
+        clock, cpu = (
+            {kind: min(r[key] for r in runs[kind]) for kind in runs} for key in ("clock", "cpu")
+        )
         for kind, found in runs.items():
             same = "yes" if found[0]["rows"] == runs["ours"][0]["rows"] else "no"
             page.add(

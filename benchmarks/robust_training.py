@@ -22,8 +22,9 @@ import torch
 from sklearn.datasets import load_digits
 
 import contrafact
-from contrafact.models import Classifier, RobustTrainer, fit_classifier, robust_accuracy, spectral_report
+from contrafact.models import Classifier
 from contrafact.models.classifier import Array
+from contrafact.nn import RobustTrainer, fit_classifier, robust_accuracy, spectral_report
 
 PAGE = Path(__file__).parent / "results" / "robust_training.md"
 EPS, STEPS, RESTARTS, N_TEST = 0.5, 20, 5, 500
@@ -42,7 +43,9 @@ def robust(**options: Any) -> Callable[[Array, Array, int, int], Classifier]:
 
 
 def standard(X: Array, y: Array, epochs: int, seed: int) -> Classifier:
-    return fit_classifier("smallcnn", X, y, max_epochs=epochs, patience=epochs, random_state=seed, **SAME)
+    return fit_classifier(
+        "smallcnn", X, y, max_epochs=epochs, patience=epochs, random_state=seed, **SAME
+    )
 
 
 METHODS: dict[str, Callable[[Array, Array, int, int], Classifier]] = {
@@ -55,7 +58,9 @@ METHODS: dict[str, Callable[[Array, Array, int, int], Classifier]] = {
 COLUMNS = ("accuracy", "robust accuracy", "share of λ_max", "PC-ID", "seconds")
 
 
-def measure(train: Callable[[Array, Array, int, int], Classifier], epochs: int, seed: int) -> list[float]:
+def measure(
+    train: Callable[[Array, Array, int, int], Classifier], epochs: int, seed: int
+) -> list[float]:
     digits = load_digits()
     X, y = digits.images[:, None] / 16, digits.target
     rows = np.random.default_rng(seed).permutation(len(X))
@@ -66,7 +71,9 @@ def measure(train: Callable[[Array, Array, int, int], Classifier], epochs: int, 
     report = spectral_report(model, X[test])
     return [
         float((model.predict(X[test]) == y[test]).mean()),
-        robust_accuracy(model, X[test], y[test], eps=EPS, steps=STEPS, restarts=RESTARTS, random_state=seed),
+        robust_accuracy(
+            model, X[test], y[test], eps=EPS, steps=STEPS, restarts=RESTARTS, random_state=seed
+        ),
         report.top_share,
         report.pc_id,
         seconds,
@@ -120,7 +127,9 @@ def page(results: dict[str, Array], epochs: int) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--epochs", type=int, default=60)
     arguments = parser.parse_args()
@@ -130,7 +139,11 @@ def main() -> None:
     for name, train in METHODS.items():
         rows = [measure(train, arguments.epochs, seed) for seed in range(arguments.seeds)]
         results[name] = np.array(rows)
-        print(name, dict(zip(COLUMNS, results[name].mean(0).round(3).tolist(), strict=True)), flush=True)
+        print(
+            name,
+            dict(zip(COLUMNS, results[name].mean(0).round(3).tolist(), strict=True)),
+            flush=True,
+        )
     PAGE.write_text(page(results, arguments.epochs), encoding="utf-8")
 
 

@@ -51,9 +51,15 @@ def flat(X: Array) -> Array:
 
 
 MODELS: dict[str, Callable[[cf.Dataset], Any]] = {
-    "logistic regression": lambda d: LogisticRegression(max_iter=1000).fit(flat(d.X_train), d.y_train),
-    "random forest": lambda d: RandomForestClassifier(100, random_state=0).fit(flat(d.X_train), d.y_train),
-    "ROCKET(500)": lambda d: RocketClassifier(n_kernels=500, random_state=0).fit(d.X_train, d.y_train),
+    "logistic regression": lambda d: LogisticRegression(max_iter=1000).fit(
+        flat(d.X_train), d.y_train
+    ),
+    "random forest": lambda d: RandomForestClassifier(100, random_state=0).fit(
+        flat(d.X_train), d.y_train
+    ),
+    "ROCKET(500)": lambda d: RocketClassifier(n_kernels=500, random_state=0).fit(
+        d.X_train, d.y_train
+    ),
     "FCN": lambda d: cf.fit_classifier("fcn", d.X_train, d.y_train, max_epochs=100, random_state=0),
 }
 METHODS: dict[str, Callable[[], cf.Explainer]] = {
@@ -84,7 +90,16 @@ class Page:
 
     def begin(self, part: str) -> None:
         self.title = PARTS[part][0]
-        packages = "contrafact", "tscf-eval", "deap", "tslearn", "aeon", "torch", "scikit-learn", "numpy"
+        packages = (
+            "contrafact",
+            "tscf-eval",
+            "deap",
+            "tslearn",
+            "aeon",
+            "torch",
+            "scikit-learn",
+            "numpy",
+        )
         versions = ", ".join(f"{p} {importlib.metadata.version(p)}" for p in packages)
         self.sections[self.title] = []
         self.add(
@@ -169,7 +184,9 @@ def race(
     """Both sides in turns, the least of `repeats`. Returns the comparison on the rows the peer solved."""
     n, n_peer, repeats = size
     X = sample(data, n)
-    as_peer = X[:n_peer, 0] if X.shape[1] == 1 and not isinstance(model, RocketClassifier) else X[:n_peer]
+    as_peer = (
+        X[:n_peer, 0] if X.shape[1] == 1 and not isinstance(model, RocketClassifier) else X[:n_peer]
+    )
     method.fit(model, data.X_train, data.y_train, modality="series")
     method.explain(X[:2])  # what is compiled on first use is compiled now
     peer_answers(make_peer, as_peer[:1])
@@ -250,16 +267,23 @@ def speed(page: Page, args: argparse.Namespace, study: str) -> None:
     runs: list[tuple[str, cf.Explainer, Callable[[], Any], tuple[int, int, int], float | None]] = []
     for metric in ("euclidean", "dtw"):
         if study == "logistic":
-            for mode, method, size, bar in (("window", "ng", many, 3.0), ("blend", "blend", few, None)):
+            for mode, method, size, bar in (
+                ("window", "ng", many, 3.0),
+                ("blend", "blend", few, None),
+            ):
                 theirs = partial(guided, method=method, distance=metric)
                 ours = cf.NativeGuide(mode, metric=metric)
                 runs.append((f"NativeGuide {mode}, {metric}", ours, theirs, size, bar))
         if study != "rocket":
             theirs = partial(COMTE, peer_model, reference, distance=metric)
-            runs.append((f"CoMTE, {metric}", cf.CoMTE(n_distractors=10, metric=metric), theirs, many, None))
+            runs.append(
+                (f"CoMTE, {metric}", cf.CoMTE(n_distractors=10, metric=metric), theirs, many, None)
+            )
     if study == "logistic":
         theirs = partial(guided, method="ng", distance="euclidean", tslearn=False)
-        runs.append(("NativeGuide window, peer without tslearn", cf.NativeGuide(), theirs, many, 3.0))
+        runs.append(
+            ("NativeGuide window, peer without tslearn", cf.NativeGuide(), theirs, many, 3.0)
+        )
     if study != "channels":
         theirs = partial(TSEvo, model, reference)
         runs.append(("TSEvo", cf.TSEvo(population=52, generations=100), theirs, few, 20.0))
@@ -267,7 +291,10 @@ def speed(page: Page, args: argparse.Namespace, study: str) -> None:
         ours = cf.TSEvo(population=52, generations=100, thrifty=False)
         runs.append(("TSEvo, thrifty=False", ours, theirs, (n, min(n_peer, 3), 1), None))
     page.table(*RACE)
-    notes = [race(page, name, ours, theirs, model, data, size, bar) for name, ours, theirs, size, bar in runs]
+    notes = [
+        race(page, name, ours, theirs, model, data, size, bar)
+        for name, ours, theirs, size, bar in runs
+    ]
     page.add("", "On the same rows:", "", *notes, "", REMARKS[study])
 
 
@@ -276,9 +303,9 @@ EVOLUTION = (
     "same. Ours asks the model only about offspring whose answer can matter."
 )
 REMARKS = {
-    "logistic": "The peer's NativeGuide window is its method `ng`. Its default neighbour is by dtw, ours by "
+    "logistic": "The peer's NativeGuide window is its method `ng`. Its default neighbor is by dtw, ours by "
     "Euclidean distance; both are shown, the same on both sides. Its blend raises the weight by 0.01 until "
-    "the class flips. Without tslearn, an option of its installation, it finds neighbours by code of its "
+    "the class flips. Without tslearn, an option of its installation, it finds neighbors by code of its "
     "own, in less time. Its CoMTE aims at a target probability of 0.95, ours at the decision; on one "
     "channel both can only return another series. " + EVOLUTION,
     "rocket": EVOLUTION,
@@ -326,13 +353,23 @@ def grid(page: Page, args: argparse.Namespace, name: str) -> None:
         "",
     )
     page.table(
-        "model", "method", "valid", "with a guide", "changed", "segments", "model rows per row", "fallback"
+        "model",
+        "method",
+        "valid",
+        "with a guide",
+        "changed",
+        "segments",
+        "model rows per row",
+        "fallback",
     )
     short = []
     for model_name, train in MODELS.items():
         model = train(data)
         read = cf.as_classifier(model)
-        accuracy, known = np.mean(read.predict(data.X_test) == data.y_test), set(read.predict(data.X_train))
+        accuracy, known = (
+            np.mean(read.predict(data.X_test) == data.y_test),
+            set(read.predict(data.X_train)),
+        )
         for method_name, make in METHODS.items():
             if method_name == "NativeGuide cam" and model_name != "FCN":
                 continue
@@ -415,9 +452,13 @@ def accounting(page: Page, args: argparse.Namespace) -> None:
         "sum of `calls`.",
         "",
     )
-    page.table("data, model", "method", "search", "reached", "saved", "other", "counted", "calls", "equal")
+    page.table(
+        "data, model", "method", "search", "reached", "saved", "other", "counted", "calls", "equal"
+    )
     wrong = 0
-    for name, model_name in zip(("GunPoint", "ArrowHead", "GunPoint", "BasicMotions"), MODELS, strict=True):
+    for name, model_name in zip(
+        ("GunPoint", "ArrowHead", "GunPoint", "BasicMotions"), MODELS, strict=True
+    ):
         data = cf.load_dataset(name)
         X, model = sample(data, n), MODELS[model_name](data)
         counter = Counter(model)
@@ -453,7 +494,9 @@ def main() -> None:
     )
     parser.add_argument("--part", choices=PARTS, nargs="+", default=list(PARTS))
     parser.add_argument("--rows", type=int, help="instances; each part has its own default")
-    parser.add_argument("--peer-rows", type=int, help="of them, given to the slow methods of the peer")
+    parser.add_argument(
+        "--peer-rows", type=int, help="of them, given to the slow methods of the peer"
+    )
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--out", type=Path, default=RESULT)
     args = parser.parse_args()

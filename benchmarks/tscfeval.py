@@ -45,8 +45,14 @@ def classifiers() -> dict[str, Any]:
             "model": "aeon.classification.interval_based:TimeSeriesForestClassifier",
             "n_estimators": 100,
         },
-        "ROCKET": {"model": "aeon.classification.convolution_based:RocketClassifier", "n_kernels": 1000},
-        "RDST": {"model": "aeon.classification.shapelet_based:RDSTClassifier", "max_shapelets": 1000},
+        "ROCKET": {
+            "model": "aeon.classification.convolution_based:RocketClassifier",
+            "n_kernels": 1000,
+        },
+        "RDST": {
+            "model": "aeon.classification.shapelet_based:RDSTClassifier",
+            "max_shapelets": 1000,
+        },
         "Catch22+LR (for TSFresh+LR)": {
             "model": "aeon.classification.feature_based:Catch22Classifier",
             "estimator": catch22,
@@ -90,7 +96,8 @@ def page(frame: pd.DataFrame, path: Path) -> None:
     write_benchmark(frame, path, [*METRICS, "calls", "seconds"])
     best, short = bars(frame)
     published = [
-        f"| {name} | {' | '.join(f'{value:g}' for value in values)} |" for name, values in PUBLISHED.items()
+        f"| {name} | {' | '.join(f'{value:g}' for value in values)} |"
+        for name, values in PUBLISHED.items()
     ]
     more = [
         "",
@@ -123,7 +130,9 @@ def misses(means: pd.Series) -> list[str]:
     told = [
         f"validity {means['valid']:.3f}" if means["valid"] != 1 else "",
         f"changed {means['sparsity']:.3f}" if not means["sparsity"] <= 0.10 else "",
-        f"dtw_lof_inlier {means['dtw_lof_inlier']:.3f}" if not means["dtw_lof_inlier"] >= 0.96 else "",
+        f"dtw_lof_inlier {means['dtw_lof_inlier']:.3f}"
+        if not means["dtw_lof_inlier"] >= 0.96
+        else "",
         f"{means['seconds']:.2f} s" if not slow and not means["seconds"] <= 0.5 else "",
         f"{means['calls']:.0f} model rows" if slow and not means["calls"] <= 250 else "",
     ]
@@ -135,7 +144,9 @@ def bars(frame: pd.DataFrame) -> tuple[str, list[str]]:
     columns = ["valid", "sparsity", "dtw_lof_inlier", "seconds", "calls"]
     ours = frame[~frame["explainer"].isin(FLOORS)].astype(dict.fromkeys(columns, float))
     whole = ours.groupby("explainer", sort=False)[columns].mean()
-    best = min(whole.index, key=lambda name: (len(misses(whole.loc[name])), whole.loc[name, "sparsity"]))
+    best = min(
+        whole.index, key=lambda name: (len(misses(whole.loc[name])), whole.loc[name, "sparsity"])
+    )
     mean = whole.loc[best]
     told = [
         f"Over the whole grid: validity {mean['valid']:.3f}, changed {mean['sparsity']:.3f}, dtw_lof_inlier "
@@ -144,9 +155,15 @@ def bars(frame: pd.DataFrame) -> tuple[str, list[str]]:
         "instances each):",
         "",
     ]
-    cells = ours[ours["explainer"] == best].groupby(["dataset", "classifier"], sort=False)[columns].mean()
+    cells = (
+        ours[ours["explainer"] == best]
+        .groupby(["dataset", "classifier"], sort=False)[columns]
+        .mean()
+    )
     short = {place: misses(means) for place, means in cells.iterrows()}
-    lines = [f"- {data}, {model}: {', '.join(parts)}" for (data, model), parts in short.items() if parts]
+    lines = [
+        f"- {data}, {model}: {', '.join(parts)}" for (data, model), parts in short.items() if parts
+    ]
     return str(best), told + (lines or ["- none"])
 
 
@@ -159,7 +176,9 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--folder", type=Path, default=Path("build/tscfeval"))
     options = parser.parse_args()
-    frame = grid(options.data, options.seeds).run(options.folder, n_jobs=options.jobs, retry_failed=True)
+    frame = grid(options.data, options.seeds).run(
+        options.folder, n_jobs=options.jobs, retry_failed=True
+    )
     page(frame, RESULTS / "tscfeval.md")
     print(
         frame.groupby("explainer", sort=False)[

@@ -29,9 +29,10 @@ from sklearn.neighbors import NearestNeighbors
 from torch import nn
 
 import contrafact as cf
-from contrafact.models import Classifier, RobustTrainer, robust_accuracy
+from contrafact.models import Classifier
 from contrafact.models.classifier import Array
-from contrafact.models.networks import seeded
+from contrafact.nn import RobustTrainer, robust_accuracy
+from contrafact.nn.networks import seeded
 
 RESULTS = Path(__file__).parent / "results"
 NORMS = (1, 1.1, 1.5, 2)
@@ -41,7 +42,18 @@ L0 = 0.02
 #: at most 0.76 sure of a pullover and 0.65 of a coat; the others can be surer.
 CONFIDENCE = {"digits": 0.9, "fashion_mnist": 0.6, "fashion_mnist, l2-trained": 0.6, "mnist": 0.9}
 WEIGHTS = {"mnist": "mnist_convex_linf0.1.pt", "fashion_mnist": "fashion_convex_linf0.1.pt"}
-CLOTHES = ("t-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "boot")
+CLOTHES = (
+    "t-shirt",
+    "trouser",
+    "pullover",
+    "dress",
+    "coat",
+    "sandal",
+    "shirt",
+    "sneaker",
+    "bag",
+    "boot",
+)
 
 
 @dataclass
@@ -58,7 +70,10 @@ class Models:
 
     def accuracies(self) -> dict[str, float]:
         models = {"standard": self.standard, "robust": self.robust, "oracle": self.oracle}
-        return {name: float(np.mean(m.predict(self.X_test) == self.y_test)) for name, m in models.items()}
+        return {
+            name: float(np.mean(m.predict(self.X_test) == self.y_test))
+            for name, m in models.items()
+        }
 
 
 def convex_cnn(seed: int = 0) -> nn.Sequential:
@@ -155,7 +170,10 @@ def overhead(
             at = rows.clone().requires_grad_()
             torch.autograd.grad(module(at).log_softmax(1)[:, 0].sum(), at)
 
-    calls: dict[str, Callable[[], Any]] = {"SVCE": lambda: explainer.explain(x), "bare passes": bare}
+    calls: dict[str, Callable[[], Any]] = {
+        "SVCE": lambda: explainer.explain(x),
+        "bare passes": bare,
+    }
     result = explainer.explain(x)  # whatever runs first pays for loading
     wall: dict[str, list[float]] = {key: [] for key in calls}
     busy: dict[str, list[float]] = {key: [] for key in calls}
@@ -235,7 +253,7 @@ def radius(folder: Path | None, n: int = 16) -> list[str]:
         "Grid: powers of 1.01, each tried with SVCE(radius=r) and the same settings, from 0.85 to 1.3 of "
         "the auto radius; the smallest valid one counts. A ratio below 1: the runs at a fixed "
         "radius (from random points; auto goes on from its last success) needed the larger ball. The grid is "
-        "what the same optimiser finds, no proof of the optimum.",
+        "what the same optimizer finds, no proof of the optimum.",
         "",
         "| data | test accuracy | auto radius, range | auto / smallest valid: mean | largest | images above "
         "1.02 | bar: largest ≤ 1.02 |",
@@ -255,7 +273,9 @@ def radius(folder: Path | None, n: int = 16) -> list[str]:
         )
         notes.append(f"{name}, ratios in order: {', '.join(f'{r:.3f}' for r in np.sort(ratio))}.")
         if none.any():
-            notes.append(f"{name}: {none.sum()} images valid at no radius of the grid, counted as 1 / 1.3.")
+            notes.append(
+                f"{name}: {none.sum()} images valid at no radius of the grid, counted as 1 / 1.3."
+            )
         print(lines[-1], notes[-1], flush=True)
     return [*lines, "", *[line for note in notes for line in (note, "")]]
 
@@ -268,7 +288,9 @@ def gini(values: Array) -> Array:
     v = np.sort(np.abs(values), axis=1)
     d, total = v.shape[1], v.sum(1)
     rank = np.arange(1, d + 1)
-    return np.asarray(1 - 2 * ((v / np.where(total > 0, total, 1)[:, None]) * (d - rank + 0.5)).sum(1) / d)
+    return np.asarray(
+        1 - 2 * ((v / np.where(total > 0, total, 1)[:, None]) * (d - rank + 0.5)).sum(1) / d
+    )
 
 
 def nearest_real(x_cf: Array, target: Array, X: Array, y: Array) -> Array:
@@ -284,11 +306,15 @@ def nearest_real(x_cf: Array, target: Array, X: Array, y: Array) -> Array:
 Results = dict[tuple[str, float], cf.Counterfactuals]
 
 
-def one_seed(name: str, models: Models, seed: int, n: int) -> tuple[pd.DataFrame, Results, Array, float]:
+def one_seed(
+    name: str, models: Models, seed: int, n: int
+) -> tuple[pd.DataFrame, Results, Array, float]:
     """Every model and norm on the same images and targets; scores on images where all of them got there."""
     rng, tau = np.random.default_rng(1000 + seed), CONFIDENCE[name]
     pool = rng.permutation(len(models.X_test))[: 6 * n]
-    proba = {m: getattr(models, m).predict_proba(models.X_test[pool]) for m in ("standard", "robust")}
+    proba = {
+        m: getattr(models, m).predict_proba(models.X_test[pool]) for m in ("standard", "robust")
+    }
     right = np.all([p.argmax(1) == models.y_test[pool] for p in proba.values()], axis=0)
     rows = np.flatnonzero(right)[:n]
     x = models.X_test[pool[rows]]
@@ -339,18 +365,32 @@ def bars(frame: pd.DataFrame) -> list[str]:
     """Differences on the same seed, and whether they have the sign asked for."""
 
     def cell(column: str, model: str, p: float) -> Array:
-        return frame[(frame["model"] == model) & (frame["p"] == p)].sort_values("seed")[column].to_numpy()
+        return (
+            frame[(frame["model"] == model) & (frame["p"] == p)]
+            .sort_values("seed")[column]
+            .to_numpy()
+        )
 
     lines = ["| asked for | difference, same seed | seeds with that sign | |", "|---|---|---|---|"]
 
     def bar(words: str, difference: Array, up: bool) -> None:
         good = difference > 0 if up else difference < 0
         mean = difference.mean() > 0 if up else difference.mean() < 0
-        said = "kept" if good.all() else "kept in the mean, not by every seed" if mean else "**missed**"
+        said = (
+            "kept"
+            if good.all()
+            else "kept in the mean, not by every seed"
+            if mean
+            else "**missed**"
+        )
         lines.append(f"| {words} | {spread(difference)} | {good.sum()} of {len(good)} | {said} |")
 
     for column, up in (("gini", True), ("l0", False)):
-        words = "Gini, l1.5 − l2, robust model: above 0" if up else "l0, l1.5 − l2, robust model: below 0"
+        words = (
+            "Gini, l1.5 − l2, robust model: above 0"
+            if up
+            else "l0, l1.5 − l2, robust model: below 0"
+        )
         bar(words, cell(column, "robust", 1.5) - cell(column, "robust", 2), up)
     for p in NORMS:
         difference = cell("oracle", "robust", p) - cell("oracle", "standard", p)
@@ -359,7 +399,9 @@ def bars(frame: pd.DataFrame) -> list[str]:
 
 
 def study_page(name: str, frame: pd.DataFrame, accuracy: pd.DataFrame, n: int) -> list[str]:
-    said = ", ".join(f"{column} {spread(accuracy[column])}" for column in ("standard", "robust", "oracle"))
+    said = ", ".join(
+        f"{column} {spread(accuracy[column])}" for column in ("standard", "robust", "oracle")
+    )
     lines = [
         f"## {name}",
         "",
@@ -409,20 +451,22 @@ def montage(name: str, results: Results, matched: Array, oracle: Classifier, pat
 
     heads: dict[int, Any] = {}
     for r, i in enumerate(rows):
-        grey = {"cmap": "gray", "vmin": 0, "vmax": 1}
-        ax, _ = cell(r, 0, first.X[i, 0], **grey)
+        gray = {"cmap": "gray", "vmin": 0, "vmax": 1}
+        ax, _ = cell(r, 0, first.X[i, 0], **gray)
         ax.set_title(classes[first.labels[i]], fontsize=11, pad=3, fontweight="bold")
         heads.setdefault(0, ax)
         for start, model in ((2, "standard"), (9, "robust")):
             for k, p in enumerate(shown):
                 result, column = results[model, p], start + 2 * k
-                ax, _ = cell(r, column, result.X_cf[i, 0], **grey)
+                ax, _ = cell(r, column, result.X_cf[i, 0], **gray)
                 after = f"{classes[result.cf_labels[i]]} {result.target_proba[i, 1]:.2f}"
                 ax.set_title(after, fontsize=10, pad=3, fontweight="bold")
                 said = oracle.predict(result.X_cf[i : i + 1])[0]
                 agrees = bool(said == result.target[i])
                 heads.setdefault(column, ax)
-                ax, colours = cell(r, column + 1, result.delta[i, 0], cmap="RdBu_r", vmin=-limit, vmax=limit)
+                ax, colors = cell(
+                    r, column + 1, result.delta[i, 0], cmap="RdBu_r", vmin=-limit, vmax=limit
+                )
                 ax.set_title(
                     f"{'✓' if agrees else '✗'} {classes[said]}", fontsize=10.5, pad=3,
                     color="#0072B2" if agrees else "#B34700",
@@ -441,7 +485,7 @@ def montage(name: str, results: Results, matched: Array, oracle: Classifier, pat
             column = start + 2 * k
             above(column, column + 1, 0.3, f"smallest $\\ell_{{{p}}}$ change", fontsize=12)
     bar_at = figure.add_axes((0.957, 0.22, 0.009, 0.4))
-    bar = figure.colorbar(colours, cax=bar_at, extend="both", ticks=[-limit, 0, limit])
+    bar = figure.colorbar(colors, cax=bar_at, extend="both", ticks=[-limit, 0, limit])
     bar.ax.tick_params(labelsize=10)
     figure.text(0.951, 0.66, "brighter", fontsize=11, color="#8B0A1E", va="bottom")
     figure.text(0.951, 0.19, "darker", fontsize=11, color="#0B3C6F", va="top")
@@ -457,7 +501,9 @@ def montage(name: str, results: Results, matched: Array, oracle: Classifier, pat
 
 def montage_path(name: str) -> Path:
     return RESULTS / (
-        "visual_montage.png" if name == "digits" else f"visual_montage_{name.replace(', ', '_')}.png"
+        "visual_montage.png"
+        if name == "digits"
+        else f"visual_montage_{name.replace(', ', '_')}.png"
     )
 
 
@@ -479,10 +525,14 @@ def study(name: str, folder: Path | None, seeds: int, n: int) -> list[str]:
             )  # fmt: skip
         accuracies.append({**line, **models.accuracies()})
         frames.append(frame)
-        print(f"{name}, seed {seed}: training {trained:.0f} s, all {time.perf_counter() - start:.0f} s")
+        print(
+            f"{name}, seed {seed}: training {trained:.0f} s, all {time.perf_counter() - start:.0f} s"
+        )
         print(pd.Series(accuracies[-1]).round(3).to_dict())
         print(frame.round(3).to_string(index=False), flush=True)
-    picture = f"![{name}: counterfactuals on a standard and a robust model]({montage_path(name).name})"
+    picture = (
+        f"![{name}: counterfactuals on a standard and a robust model]({montage_path(name).name})"
+    )
     return [*study_page(name, pd.concat(frames), pd.DataFrame(accuracies), n), picture, ""]
 
 

@@ -18,13 +18,17 @@ from contrafact.report import montage
 
 def main(folder: Path, epochs: int = 10) -> cf.Counterfactuals:
     folder.mkdir(parents=True, exist_ok=True)
-    data = cf.load_dataset("digits")  # 8 × 8 pixels, grey from 0 to 16
+    data = cf.load_dataset("digits")  # 8 × 8 pixels, gray from 0 to 16
     X_train, X_test = data.X_train / 16, data.X_test / 16
 
     # "fast" is adversarial training with one gradient step per batch.
-    trainer = cf.RobustTrainer(attack="fast", max_epochs=epochs).fit("smallcnn", X_train, data.y_train)
+    trainer = cf.RobustTrainer(attack="fast", max_epochs=epochs).fit(
+        "smallcnn", X_train, data.y_train
+    )
     model = trainer.classifier_
-    print(f"The network gets {np.mean(model.predict(X_test) == data.y_test):.0%} of the test digits right.")
+    print(
+        f"The network gets {np.mean(model.predict(X_test) == data.y_test):.0%} of the test digits right."
+    )
 
     # The target is the runner-up: the digit that the network thinks second most likely.
     # A norm of 1.5 lies between few, strong changes (1) and many, weak ones (2).

@@ -28,11 +28,13 @@ def heartbeats(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     for label in labels:
         ill = label == "ischaemia"
         shift, size = rng.normal(0, 0.008), rng.uniform(0.85, 1.15)
-        bumps = [  # (centre in s, width in s, height in mV): P, Q, R, S, then the ST segment and the T wave
+        bumps = [  # (center in s, width in s, height in mV): P, Q, R, S, then the ST segment and the T wave
             (0.13, 0.022, 0.15), (0.255, 0.008, -0.12), (0.28, 0.010, 1.1), (0.305, 0.009, -0.25),
             (0.40, 0.040, -0.15 if ill else 0.0), (0.54, 0.045, -0.2 if ill else 0.3),
         ]  # fmt: skip
-        beat = sum(size * h * np.exp(-(((TIME - shift - at) / width) ** 2) / 2) for at, width, h in bumps)
+        beat = sum(
+            size * h * np.exp(-(((TIME - shift - at) / width) ** 2) / 2) for at, width, h in bumps
+        )
         beats.append(beat + rng.normal(0, 0.015, len(TIME)))
     return np.array(beats, dtype=np.float32)[:, None], labels
 
@@ -58,7 +60,9 @@ def main(folder: Path, epochs: int = 20) -> cf.Counterfactuals:
     )
     print(f"P waves that were touched: {result.changed[..., P_WAVE].any((1, 2)).sum()}.")
     share = np.abs(result.delta[..., ST_AND_T]).sum() / np.abs(result.delta).sum()
-    print(f"{share:.0%} of the change lies in the ST segment and the T wave, where the kinds really differ.")
+    print(
+        f"{share:.0%} of the change lies in the ST segment and the T wave, where the kinds really differ."
+    )
 
     result.plot(0, folder / "beat.png")
     result.report(

@@ -57,7 +57,9 @@ def main(folder: Path, kernels: int = 1000) -> cf.Counterfactuals:
     result = cf.CoMTE().fit(model, X_train, y_train).explain(alarms, target="healthy")
     result = replace(result, names=SENSORS)
 
-    print(f"{result.valid.sum()} of {len(result)} alarms would not have been raised with other readings of:")
+    print(
+        f"{result.valid.sum()} of {len(result)} alarms would not have been raised with other readings of:"
+    )
     replaced = result.info["channels"].astype(bool)  # (alarms, sensors)
     for sensor in np.argsort(-replaced.sum(0), kind="stable"):
         if replaced[:, sensor].any():

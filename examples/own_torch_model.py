@@ -40,11 +40,11 @@ def main(folder: Path, epochs: int = 150) -> cf.Counterfactuals:
 
     torch.manual_seed(0)
     network = MyNetwork()
-    optimiser = torch.optim.Adam(network.parameters(), lr=0.005)
+    optimizer = torch.optim.Adam(network.parameters(), lr=0.005)
     for _ in range(epochs):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         nn.functional.cross_entropy(network(X_train), y_train).backward()
-        optimiser.step()
+        optimizer.step()
     network.eval()
     with torch.no_grad():
         right = (network(X_test).argmax(1) == y_test).float().mean()
@@ -58,7 +58,9 @@ def main(folder: Path, epochs: int = 150) -> cf.Counterfactuals:
     with torch.no_grad():
         said = NAMES[network(result.X_cf).argmax(1)]
     assert ((said == result.target) == result.valid).all()
-    print(f"{result.valid.sum()} of {len(result)} now read as the other movement, and the network agrees.")
+    print(
+        f"{result.valid.sum()} of {len(result)} now read as the other movement, and the network agrees."
+    )
 
     # refine gives back every change that is not needed, and never loses a valid one.
     small = cf.refine(result, model)

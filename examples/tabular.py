@@ -32,7 +32,9 @@ def main(folder: Path, trees: int = 100) -> cf.Counterfactuals:
     # The columns that say how uncertain a measurement is may not change, and nothing may leave the range that
     # was ever measured.
     uncertain = table.data.columns.str.endswith("error")
-    limits = cf.Constraints(frozen=uncertain, lower=X_train.min().to_numpy(), upper=X_train.max().to_numpy())
+    limits = cf.Constraints(
+        frozen=uncertain, lower=X_train.min().to_numpy(), upper=X_train.max().to_numpy()
+    )
     suspicious = X_test[model.predict(X_test) == "malignant"][:6]
     explainer = cf.CoMTE().fit(model, X_train, y_train)
     result = explainer.explain(suspicious, target="benign", constraints=limits, k=3)
@@ -44,7 +46,9 @@ def main(folder: Path, trees: int = 100) -> cf.Counterfactuals:
     print("For the first row, one of these would do:")
     for i in np.flatnonzero((result.source == 0) & result.valid):
         columns = np.flatnonzero(result.changed[i])
-        changes = (f"{result.names[j]} {result.X[i, j]:.3g} → {result.X_cf[i, j]:.3g}" for j in columns)
+        changes = (
+            f"{result.names[j]} {result.X[i, j]:.3g} → {result.X_cf[i, j]:.3g}" for j in columns
+        )
         print("  " + ", ".join(changes))
 
     result.plot(0, folder / "row.png")

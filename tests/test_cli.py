@@ -19,9 +19,9 @@ from torch import nn
 from typer.testing import CliRunner
 
 import contrafact as cf
-from contrafact.cli import app, completing, outcomes
+from contrafact.cli import app, completion, summary
+from contrafact.cli.console import plain
 from contrafact.cli.specs import Layout, parse_rows
-from contrafact.cli.telling import plain
 from contrafact.demo import run
 from contrafact.prototypes import GLVQ
 
@@ -57,7 +57,9 @@ def shelf(tmp_path_factory) -> Path:
     logistic = LogisticRegression(max_iter=1000).fit(data.X_train[:, 0], data.y_train)
     joblib.dump(logistic, folder / "logistic.joblib")
     module = nn.Sequential(nn.Flatten(), nn.Linear(24, 2))
-    weight, bias = (torch.from_numpy(part).float() for part in (logistic.coef_, logistic.intercept_))
+    weight, bias = (
+        torch.from_numpy(part).float() for part in (logistic.coef_, logistic.intercept_)
+    )
     with torch.no_grad():  # the softmax of these two is the logistic function of the one
         module[1].weight.copy_(torch.cat([-weight, weight]) / 2)
         module[1].bias.copy_(torch.cat([-bias, bias]) / 2)
@@ -67,12 +69,16 @@ def shelf(tmp_path_factory) -> Path:
     (folder / "my_model.py").write_text(MODULE)
     X, y = data.X_test[:30], data.y_test[:30]
     np.savez(folder / "plain.npz", X=X)
-    np.savez(folder / "split.npz", X_train=data.X_train, y_train=data.y_train, X_test=X[:7], y_test=y[:7])
+    np.savez(
+        folder / "split.npz", X_train=data.X_train, y_train=data.y_train, X_test=X[:7], y_test=y[:7]
+    )
     wide = pd.DataFrame(X[:, 0])
     wide.to_csv(folder / "wide.csv")
-    wide.assign(label=y).to_csv(folder / "labelled.csv", index=False)
+    wide.assign(label=y).to_csv(folder / "labeled.csv", index=False)
     lines = [",".join(map(str, x[0])) + f":{label}" for x, label in zip(X, y, strict=True)]
-    (folder / "days.ts").write_text("@univariate true\n@classLabel true 1 2\n@data\n" + "\n".join(lines))
+    (folder / "days.ts").write_text(
+        "@univariate true\n@classLabel true 1 2\n@data\n" + "\n".join(lines)
+    )
     (folder / "days.tsv").write_text(
         "\n".join("\t".join([b, *map(str, a[0])]) for a, b in zip(X, y, strict=True))
     )
@@ -82,7 +88,9 @@ def shelf(tmp_path_factory) -> Path:
     kind = iris.target_names[iris.target]
     joblib.dump(LogisticRegression(max_iter=1000).fit(frame, kind), folder / "iris.joblib")
     frame.assign(kind=kind).to_csv(folder / "iris.csv", index=False)
-    joblib.dump(LogisticRegression(max_iter=1000).fit(frame.to_numpy(), kind), folder / "nameless.joblib")
+    joblib.dump(
+        LogisticRegression(max_iter=1000).fit(frame.to_numpy(), kind), folder / "nameless.joblib"
+    )
     frame.reset_index(names="plant").assign(kind=kind).to_csv(folder / "numbered.csv", index=False)
     frame.mask(frame == 3.0).to_csv(folder / "gap.csv", index=False)
     frame[:5].assign(kind=kind[:5]).to_csv(folder / "one.csv", index=False)
@@ -149,7 +157,7 @@ def test_every_kind_of_model(answer, model):
         (["plain.npz"], 30),
         (["split.npz"], 7),
         (["wide.csv", "--modality", "series", "--reference", "split.npz"], 30),
-        (["labelled.csv", "--modality", "series"], 30),
+        (["labeled.csv", "--modality", "series"], 30),
         (["days.ts"], 30),
         (["days.tsv"], 30),
         (["italypowerdemand", "--rows", "5:8"], 3),
@@ -162,13 +170,15 @@ def test_every_kind_of_data(answer, data, n):
     rows = told["methods"][0]["rows"]
     assert len(rows) == n and all(row["valid"] for row in rows)
     own = any("itself" in note for note in told["notes"])
-    assert own == (data[0] in ("plain.npz", "labelled.csv", "days.ts", "days.tsv"))
+    assert own == (data[0] in ("plain.npz", "labeled.csv", "days.ts", "days.tsv"))
 
 
 def test_a_pickle_needs_trust(ask, shelf):
     told = ask("logistic.joblib", "ItalyPowerDemand")
     assert told.exit_code == 2 and told.stdout == ""
-    assert re.search(r"^Error: logistic\.joblib is a pickle: opening it runs any code .*--trust", told.stderr)
+    assert re.search(
+        r"^Error: logistic\.joblib is a pickle: opening it runs any code .*--trust", told.stderr
+    )
 
 
 def test_columns_go_by_name(answer):
@@ -191,7 +201,12 @@ def test_outputs_in_another_order_are_noticed(ask, shelf, tmp_path):
     weights = torch.load(shelf / "weights.pt")
     torch.save({name: value.flip(0) for name, value in weights.items()}, tmp_path / "flipped.pt")
     told = ask(
-        tmp_path / "flipped.pt", "split.npz", "--network", "my_model:make", "--method", "NearestUnlike"
+        tmp_path / "flipped.pt",
+        "split.npz",
+        "--network",
+        "my_model:make",
+        "--method",
+        "NearestUnlike",
     )
     assert "of the labels only. Its outputs were taken for '1', '2', in this order" in told.stderr
     told = ask("weights.pt", "split.npz", "--network", "my_model:make", "--method", "NearestUnlike")
@@ -207,10 +222,14 @@ def test_default_methods(ask, answer, shelf):
     assert told["methods"][0]["method"] == "CoMTE" and told["methods"][0]["options"]["refine"]
     assert not answer(*IRIS, "--rows", "0:3", "--no-refine")["methods"][0]["options"]["refine"]
     data = cf.load_dataset("ItalyPowerDemand")
-    joblib.dump(GLVQ(max_iter=20, random_state=0).fit(data.X_train, data.y_train), shelf / "lvq.joblib")
+    joblib.dump(
+        GLVQ(max_iter=20, random_state=0).fit(data.X_train, data.y_train), shelf / "lvq.joblib"
+    )
     exact = answer("lvq.joblib", "split.npz", "--trust")["methods"][0]
     assert exact["method"] == "PrototypeCounterfactual" and not exact["options"]["refine"]
-    steady = answer("lvq.joblib", "split.npz", "--trust", "--max-step", "3", "--rows", "0")["methods"][0]
+    steady = answer("lvq.joblib", "split.npz", "--trust", "--max-step", "3", "--rows", "0")[
+        "methods"
+    ][0]
     assert steady["method"] == "CELS"  # the exact one knows no steps
 
 
@@ -245,7 +264,16 @@ def test_labels_of_any_kind(ask, tmp_path, labels, typed):
 
 def test_limits_are_kept_in_what_is_saved(ask, tmp_path):
     path = tmp_path / "out.npz"
-    limits = ["--freeze", "sepal w", "--freeze", "column 0", "--bounds", "0:7", "--bounds", "petal w=0.5:2"]
+    limits = [
+        "--freeze",
+        "sepal w",
+        "--freeze",
+        "column 0",
+        "--bounds",
+        "0:7",
+        "--bounds",
+        "petal w=0.5:2",
+    ]
     told = ask(*IRIS, "--rows", "0:150", "--method", "NearestUnlike", *limits, "--save", path)
     assert told.exit_code == 0 and f"Arrays: {path}" in told.stdout
     saved = cf.Counterfactuals.load(path)
@@ -267,13 +295,29 @@ def test_limits_are_kept_in_what_is_saved(ask, tmp_path):
         path,
     )
     saved = cf.Counterfactuals.load(path)
-    assert saved.changed.any() and not saved.changed[..., :6].any() and not saved.changed[..., 20:].any()
+    assert (
+        saved.changed.any()
+        and not saved.changed[..., :6].any()
+        and not saved.changed[..., 20:].any()
+    )
     assert (np.abs(np.diff(saved.X_cf[saved.valid])) <= 3).all()
 
 
 def test_options_arrive(answer):
     told = answer(
-        *IRIS, "--rows", "0:4", "--k", 2, "--confidence", 0.8, "--calls", 4000, "--seconds", 50, "--seed", 7
+        *IRIS,
+        "--rows",
+        "0:4",
+        "--k",
+        2,
+        "--confidence",
+        0.8,
+        "--calls",
+        4000,
+        "--seconds",
+        50,
+        "--seed",
+        7,
     )
     line = told["methods"][0]
     assert line["options"] == {
@@ -308,8 +352,13 @@ def test_several_methods_side_by_side(ask, tmp_path):
     assert told.exit_code == 0, told.output
     files = [tmp_path / "out-CoMTE.npz", tmp_path / "out-LineSearch.npz"]
     assert f"Arrays: {files[0]}, {files[1]}" in told.stdout and not arrays.exists()
-    assert [cf.Counterfactuals.load(file).provenance["method"] for file in files] == ["CoMTE", "LineSearch"]
-    assert re.search(r"│ CoMTE +│ 100%", told.stdout) and "LineSearch: 5 of 5 now get" in told.stdout
+    assert [cf.Counterfactuals.load(file).provenance["method"] for file in files] == [
+        "CoMTE",
+        "LineSearch",
+    ]
+    assert (
+        re.search(r"│ CoMTE +│ 100%", told.stdout) and "LineSearch: 5 of 5 now get" in told.stdout
+    )
     text = page.read_text(encoding="utf-8")
     again = f"contrafact explain {' '.join(IRIS)} --rows 0:5 --method comte --method LineSearch"
     assert f"Again: {again} --report {page} --save {arrays} --seed 0" in told.stdout
@@ -327,7 +376,12 @@ def test_failures_are_told_and_nothing_reached_is_exit_code_1(ask):
 def test_json_says_what_changed(answer):
     told = answer(*IRIS, "--rows", "0:2")["methods"][0]["rows"]
     for row in told:
-        assert row["changes"] and set(row["changes"]) <= {"sepal l", "sepal w", "petal l", "petal w"}
+        assert row["changes"] and set(row["changes"]) <= {
+            "sepal l",
+            "sepal w",
+            "petal l",
+            "petal w",
+        }
         assert all(before != after for before, after in row["changes"].values())
         assert row["sentence"].startswith("To be called ")
     (series,) = answer("script.pt", "split.npz", "--rows", "0")["methods"][0]["rows"]
@@ -336,7 +390,12 @@ def test_json_says_what_changed(answer):
 
 def test_json_is_strict():
     told = plain(
-        {"a": [np.float32("nan"), np.inf, np.int64(3)], 1: np.array([True]), "p": Path("x"), "n": None}
+        {
+            "a": [np.float32("nan"), np.inf, np.int64(3)],
+            1: np.array([True]),
+            "p": Path("x"),
+            "n": None,
+        }
     )
     assert told == {"a": [None, None, 3], "1": [True], "p": "x", "n": None}
     json.dumps(told, allow_nan=False)
@@ -350,24 +409,48 @@ def test_json_is_strict():
         (["weights.pt", "split.npz"], r"--network"),
         (["script.pt", "nowhere.npz"], r"'nowhere\.npz' does not exist"),
         (["script.pt", "gunpont"], r"Did you mean 'GunPoint'"),
-        (["script.pt", "GunPoint"], r"cannot answer for an instance of shape \(1, 150\): mat1 and mat2"),
+        (
+            ["script.pt", "GunPoint"],
+            r"cannot answer for an instance of shape \(1, 150\): mat1 and mat2",
+        ),
         (["script.pt", "JapaneseVowels"], r"unequal lengths"),
-        (["script.pt", "split.npz", "--target", "3"], r"--target '3' is not a class .* Classes: '1', '2'"),
-        (["script.pt", "split.npz", "--method", "CELLS"], r"Did you mean CELS\? Methods: CELS, CoMTE"),
+        (
+            ["script.pt", "split.npz", "--target", "3"],
+            r"--target '3' is not a class .* Classes: '1', '2'",
+        ),
+        (
+            ["script.pt", "split.npz", "--method", "CELLS"],
+            r"Did you mean CELS\? Methods: CELS, CoMTE",
+        ),
         (["script.pt", "split.npz", "--rows", "5:9"], r"'5:9' is not within the 7 rows, 0 to 6"),
         (["script.pt", "split.npz", "--rows", "a"], r"'a' is no row\. Accepted: 0:40"),
         (["script.pt", "split.npz", "--freeze", "20:30"], r"'20:30' is not a window within 0:24"),
         (["script.pt", "split.npz", "--freeze", "ch 1"], r"'ch 1' is not understood.*'0:90'"),
-        (["script.pt", "split.npz", "--bounds", "2:1"], r"lowest value, 2, is above the highest, 1"),
-        (["script.pt", "split.npz", "--bounds", "x=0:1"], r"no channel 'x'\. There are channel 0 to 0"),
+        (
+            ["script.pt", "split.npz", "--bounds", "2:1"],
+            r"lowest value, 2, is above the highest, 1",
+        ),
+        (
+            ["script.pt", "split.npz", "--bounds", "x=0:1"],
+            r"no channel 'x'\. There are channel 0 to 0",
+        ),
         (["script.pt", "split.npz", "--confidence", "1.5"], r"between 0 and 1, got 1\.5"),
         (["script.pt", "split.npz", "--calls", "3"], r"calls=3 is too small"),
-        (["script.pt", "split.npz", "--reference", "GunPoint"], r"shape \(1, 150\), split\.npz of \(1, 24\)"),
-        (["script.pt", "split.npz", "--report", "why.pdf"], r"--report why\.pdf has suffix '\.pdf'"),
+        (
+            ["script.pt", "split.npz", "--reference", "GunPoint"],
+            r"shape \(1, 150\), split\.npz of \(1, 24\)",
+        ),
+        (
+            ["script.pt", "split.npz", "--report", "why.pdf"],
+            r"--report why\.pdf has suffix '\.pdf'",
+        ),
         (["script.pt", "split.npz", "--report", "no/why.html"], r"the folder no does not exist"),
         (["script.pt", "split.npz", "--save", "split.npz"], r"would overwrite what is read"),
         ([*IRIS, "--method", "CELS"], r"CELS takes series data, not row"),
-        ([*IRIS, "--freeze", "sepals"], r"'sepals' is not understood.*columns 'sepal l', 'sepal w'"),
+        (
+            [*IRIS, "--freeze", "sepals"],
+            r"'sepals' is not understood.*columns 'sepal l', 'sepal w'",
+        ),
         ([*IRIS, "--max-step", "1"], r"--max-step applies to series"),
         ([*IRIS[:-1], "sort"], r"--label 'sort': there is no such column in iris\.csv"),
         ([*IRIS, "--method", "PrototypeCounterfactual"], r"must be a fitted prototype model"),
@@ -383,7 +466,10 @@ def test_json_is_strict():
             ["nameless.joblib", "numbered.csv", "--trust", "--label", "kind"],
             r"an identifier, have to be left",
         ),
-        (["iris.joblib", "gap.csv", "--trust"], r"contains NaN at feature 1\. .*--fill on the command line"),
+        (
+            ["iris.joblib", "gap.csv", "--trust"],
+            r"contains NaN at feature 1\. .*--fill on the command line",
+        ),
         (["iris.joblib", "plain.npz", "--trust"], r"trained on 4 features per row, but X has 24"),
     ],
     ids=lambda value: " ".join(value[-2:]) if isinstance(value, list) else None,
@@ -399,7 +485,7 @@ def test_faults_of_the_program_are_not_hidden(ask, monkeypatch):
     def broken(*args, **options):
         raise KeyError("a fault")
 
-    monkeypatch.setattr(outcomes, "explained", broken)
+    monkeypatch.setattr(summary, "explained", broken)
     assert isinstance(ask("script.pt", "split.npz").exception, KeyError)
     told = CliRunner().invoke(app, ["--debug", "explain", "nowhere.pt", "split.npz"])
     assert isinstance(told.exception, FileNotFoundError)
@@ -409,7 +495,7 @@ def test_stopping_is_quiet(ask, monkeypatch):
     def stopped(*args, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(outcomes, "explained", stopped)
+    monkeypatch.setattr(summary, "explained", stopped)
     told = ask("script.pt", "split.npz")
     assert told.exit_code == 130 and told.stderr.endswith("Stopped.\n")
 
@@ -436,7 +522,13 @@ def test_what_can_be_frozen_and_bounded():
     assert row.frozen(["0:1"]).tolist() == [False, True, False]  # a name comes first
     lower, upper = row.bounds([":5", "a=b=-1e2:", "age=3:12"])
     assert lower.tolist() == [3, -np.inf, -100] and upper.tolist() == [12, 5, np.inf]
-    for layout, spec in [(row, "x:0:1"), (row, ":"), (series, "0:2,0:2"), (series, "3:3"), (image, "0:-1")]:
+    for layout, spec in [
+        (row, "x:0:1"),
+        (row, ":"),
+        (series, "0:2,0:2"),
+        (series, "3:3"),
+        (image, "0:-1"),
+    ]:
         with pytest.raises(ValueError, match=r"--freeze .*(Accepted|within)"):
             layout.frozen([spec])
 
@@ -455,7 +547,16 @@ def test_evaluate(ask, answer, tmp_path):
     assert "Left out, as they are for series data: dtw," in told.stdout
     table, known = tmp_path / "table.csv", ("--reference", "shuffled.csv", "--label", "kind")
     told = ask(
-        line, nearest, *known, "--metric", "sparsity", "--metric", "lof", "--save", table, command="evaluate"
+        line,
+        nearest,
+        *known,
+        "--metric",
+        "sparsity",
+        "--metric",
+        "lof",
+        "--save",
+        table,
+        command="evaluate",
     )
     assert told.exit_code == 0, told.output
     stored = pd.read_csv(table).set_index(["result", "metric"])
@@ -463,14 +564,18 @@ def test_evaluate(ask, answer, tmp_path):
     assert stored.loc[("NearestUnlike", "sparsity"), "mean"] == pytest.approx(expected)
     assert f"{expected:.4g}" in told.stdout and "Left out" not in told.stdout
     told = answer(line, nearest, *known, command="evaluate")
-    assert told["results"]["NearestUnlike"]["metrics"]["sparsity"]["mean"] == pytest.approx(expected)
+    assert told["results"]["NearestUnlike"]["metrics"]["sparsity"]["mean"] == pytest.approx(
+        expected
+    )
     assert (
         told["results"]["LineSearch"]["method"] == "LineSearch"
         and "dtw" in told["results"]["LineSearch"]["left_out"]
     )
     # A .csv has the labels 1 and 2, the model '1' and '2'.
     ask("script.pt", "split.npz", "--method", "NearestUnlike", "--save", tmp_path / "days.npz")
-    days = answer(tmp_path / "days.npz", "--reference", "labelled.csv", "--metric", "ynn", command="evaluate")
+    days = answer(
+        tmp_path / "days.npz", "--reference", "labeled.csv", "--metric", "ynn", command="evaluate"
+    )
     assert days["results"]["days"]["metrics"]["ynn"]["mean"] > 0.5
     for args, reason in [
         ([line, "--metric", "lof"], "The metric 'lof' needs more than the result"),
@@ -490,7 +595,8 @@ def test_lists():
     assert all(name in methods.stdout for name in cf.list_explainers().index)
     assert "GunPoint" in datasets.stdout and "digits" in datasets.stdout
     methods, datasets = (
-        json.loads(CliRunner().invoke(app, [name, "--json"]).stdout) for name in ("methods", "datasets")
+        json.loads(CliRunner().invoke(app, [name, "--json"]).stdout)
+        for name in ("methods", "datasets")
     )
     assert [line["method"] for line in methods] == cf.list_explainers().index.tolist()
     assert {
@@ -528,7 +634,7 @@ def test_completion(typed, offered):
 
 
 def test_completion_knows_every_method():
-    assert sorted(completing.methods()) == sorted(cf.list_explainers().index)
+    assert sorted(completion.methods()) == sorted(cf.list_explainers().index)
 
 
 def test_a_process_pipes_json_alone(shelf):
@@ -537,7 +643,9 @@ def test_a_process_pipes_json_alone(shelf):
     told = subprocess.run(command, capture_output=True, text=True, cwd=shelf)
     assert told.returncode == 0, told.stderr
     assert json.loads(told.stdout)["methods"][0]["reached"] == 7
-    assert "a model may print what it likes" in told.stderr and "Explaining with CELS" in told.stderr
+    assert (
+        "a model may print what it likes" in told.stderr and "Explaining with CELS" in told.stderr
+    )
     told = subprocess.run([contrafact, "--version"], capture_output=True, text=True)
     assert told.stdout == f"contrafact {cf.__version__}\n"
 
@@ -571,9 +679,15 @@ def test_bench_from_run_to_report(tmp_path):
         """
     )
     wide = {"COLUMNS": "200"}
-    for command in (["run", str(grid), str(folder)], ["resume", str(folder)], ["status", str(folder)]):
+    for command in (
+        ["run", str(grid), str(folder)],
+        ["resume", str(folder)],
+        ["status", str(folder)],
+    ):
         told = CliRunner().invoke(app, ["bench", *command], env=wide)
         assert told.exit_code == 0, told.output
-        assert all(f"{name} │ 2    │ 0      │ 0" in told.output for name in ("nearest  ", "line     "))
+        assert all(
+            f"{name} │ 2    │ 0      │ 0" in told.output for name in ("nearest  ", "line     ")
+        )
     told = CliRunner().invoke(app, ["bench", "report", str(folder), "--out", str(page)], env=wide)
     assert told.exit_code == 0 and "| nearest | 1 [1, 1] |" in page.read_text()

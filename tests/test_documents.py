@@ -72,9 +72,15 @@ def blocks_of(text: str) -> list[Block]:
             continue
         before = text[: fence.start()].rstrip("\n")
         skipped = before.endswith(NOT_RUN) if fence[1] == "python" else not before.endswith(RUN)
-        follows = after is not None and after[1] == "text" and not text[fence.end() : after.start()].strip()
+        follows = (
+            after is not None
+            and after[1] == "text"
+            and not text[fence.end() : after.start()].strip()
+        )
         prints = after[2] if follows else None
-        blocks.append(Block(fence[2], text.count("\n", 0, fence.start(2)), skipped, prints, fence[1]))
+        blocks.append(
+            Block(fence[2], text.count("\n", 0, fence.start(2)), skipped, prints, fence[1])
+        )
     return blocks
 
 
@@ -94,7 +100,10 @@ def same_output(want: str, got: str) -> bool:
     """Equal but for white space; a percentage may be off by 3 points, since processors round differently."""
     percent = re.compile(r"(\d+)%")
     want, got = (" ".join(text.split()) for text in (want, got))
-    apart = [abs(int(a) - int(b)) for a, b in zip(percent.findall(want), percent.findall(got), strict=False)]
+    apart = [
+        abs(int(a) - int(b))
+        for a, b in zip(percent.findall(want), percent.findall(got), strict=False)
+    ]
     return percent.sub("%", want) == percent.sub("%", got) and max(apart, default=0) <= 3
 
 
@@ -145,7 +154,9 @@ def test_blocks_are_read_as_meant():
 
 def anchors(page: Path) -> set[str]:
     """Headings as GitHub links to them."""
-    headings = re.findall(r"^#+ +(.+?) *$", FENCE.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
+    headings = re.findall(
+        r"^#+ +(.+?) *$", FENCE.sub("", page.read_text(encoding="utf-8")), re.MULTILINE
+    )
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
@@ -159,7 +170,9 @@ def test_every_link_leads_somewhere(page):
         path, _, anchor = target.partition("#")
         file = page.parent / path if path else page
         assert file.exists(), f"{by_path(page)} links to {target}, which does not exist"
-        assert not anchor or anchor in anchors(file), f"{by_path(page)} links to {target}: no such heading"
+        assert not anchor or anchor in anchors(file), (
+            f"{by_path(page)} links to {target}: no such heading"
+        )
 
 
 @functools.cache
@@ -185,7 +198,9 @@ def test_names_in_code_spans_exist(page):
     for span in spans:
         if re.fullmatch(r"[\w./-]+(\.py|\.md|\.txt|\.toml|/)", span):
             places = (ROOT / span, SOURCE / span, SOURCE.parent / span)
-            assert any(place.exists() for place in places), f"{by_path(page)} names `{span}`: no such file"
+            assert any(place.exists() for place in places), (
+                f"{by_path(page)} names `{span}`: no such file"
+            )
         elif re.fullmatch(r"[A-Za-z_]\w*(\.\w+)*(\(\))?", span):
             words = re.findall(r"\w+", span)
             missing = [word for word in words if word not in words_of_the_house()]
@@ -194,15 +209,21 @@ def test_names_in_code_spans_exist(page):
 
 def test_readme_names_the_two_commands():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
-    named = set(re.findall(r"\bmake ([a-z]+)", "\n".join(fence[2] for fence in FENCE.finditer(text))))
+    targets = set(
+        re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    )
+    named = set(
+        re.findall(r"\bmake ([a-z]+)", "\n".join(fence[2] for fence in FENCE.finditer(text)))
+    )
     assert {"demo", "test"} <= named <= targets
 
 
 @each_page
 def test_make_targets_exist(page):
     text = page.read_text(encoding="utf-8")
-    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    targets = set(
+        re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    )
     assert set(re.findall(r"`make ([a-z]+)[ `]", text)) <= targets
 
 
@@ -219,7 +240,9 @@ def commands() -> dict[tuple[str, ...], Any]:
 
 def command_in(words: list[str]) -> tuple[str, ...]:
     """The command that a line begins with: its longest known words."""
-    return max((path for path in commands() if tuple(words[: len(path)]) == path), key=len, default=())
+    return max(
+        (path for path in commands() if tuple(words[: len(path)]) == path), key=len, default=()
+    )
 
 
 @each_page
@@ -231,16 +254,26 @@ def test_shell_commands_exist(page):
 @each_page
 def test_shell_options_exist(page):
     lines = [
-        words for block in blocks_of(page.read_text(encoding="utf-8")) for words in shell_lines(block.code)
+        words
+        for block in blocks_of(page.read_text(encoding="utf-8"))
+        for words in shell_lines(block.code)
     ]
     for words in lines:
         path = command_in(words)
         assert path, f"{by_path(page)}: contrafact {' '.join(words)}: no such command"
         known = {
-            name for option in commands()[path].params for name in (*option.opts, *option.secondary_opts)
+            name
+            for option in commands()[path].params
+            for name in (*option.opts, *option.secondary_opts)
         }
-        given = {word.partition("=")[0] for word in words if word.startswith("-") and not word[1:2].isdigit()}
-        assert given <= known, f"{by_path(page)}: contrafact {' '.join(path)} has no {given - known}"
+        given = {
+            word.partition("=")[0]
+            for word in words
+            if word.startswith("-") and not word[1:2].isdigit()
+        }
+        assert given <= known, (
+            f"{by_path(page)}: contrafact {' '.join(path)} has no {given - known}"
+        )
 
 
 def test_options_of_every_command_are_on_the_page():
@@ -270,7 +303,9 @@ def figures(text: str, heading: str) -> dict[str, list[str]]:
     """The first table after a heading, by its first column without marks."""
     lines = text.partition(heading)[2].partition("|---")[2].splitlines()[1:]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-    table = {re.sub(r"\*floor\* | \(.*\)|`", "", row[0]): row[1:] for row in rows[: rows.index([""])]}
+    table = {
+        re.sub(r"\*floor\* | \(.*\)|`", "", row[0]): row[1:] for row in rows[: rows.index([""])]
+    }
     assert len(table) > 5
     return table
 
@@ -286,13 +321,15 @@ def test_figures_are_those_that_were_measured():
         for shown, column in zip(cells, (0, 1, 3, 4, 7, 8), strict=True):
             decimals = len(shown.partition(".")[2])
             exact = float(measured[method][column].split()[0])
-            assert abs(float(shown) - exact) <= 0.51 * 10**-decimals, f"{method}: {shown}, measured {exact}"
+            assert abs(float(shown) - exact) <= 0.51 * 10**-decimals, (
+                f"{method}: {shown}, measured {exact}"
+            )
 
 
 # --- the site -----------------------------------------------------------------------------------------------
 
 ROOMS = sorted(
-    {room.split(".")[0] for room in cf._ROOMS}
+    {room.split(".")[0] for room in cf._PACKAGES}
     | {"benchmark", "geometry", "guides", "metrics", "prototypes", "report"}
 )
 
@@ -365,10 +402,16 @@ def test_the_site_is_whole_and_needs_no_network(tmp_path):
     )
     assert built.returncode == 0, built.stderr
     pages = {
-        path.relative_to(tmp_path).as_posix(): path.read_text("utf-8") for path in tmp_path.rglob("*.html")
+        path.relative_to(tmp_path).as_posix(): path.read_text("utf-8")
+        for path in tmp_path.rglob("*.html")
     }
-    assert {"index.html", "api/explainers.html", "results/tscfeval.html", "CHANGELOG.html"} <= set(pages)
-    assert "<code>--report</code>" in pages["cli.html"] and "options of contrafact" not in pages["cli.html"]
+    assert {"index.html", "api/explainers.html", "results/tscfeval.html", "CHANGELOG.html"} <= set(
+        pages
+    )
+    assert (
+        "<code>--report</code>" in pages["cli.html"]
+        and "options of contrafact" not in pages["cli.html"]
+    )
     for name, text in pages.items():
         assert not re.findall(r'(?:src="|<link[^>]*href=")(?:https?:)?//[^"]+', text), name
     for sheet in tmp_path.rglob("*.css"):

@@ -92,7 +92,10 @@ def test_tabular(run):
 
 def test_own_torch_model(run, tmp_path):
     _, result, said = run("own_torch_model", epochs=60)
-    assert f"{result.valid.sum()} of 20 now read as the other movement" in said and result.valid.sum() >= 18
+    assert (
+        f"{result.valid.sum()} of 20 now read as the other movement" in said
+        and result.valid.sum() >= 18
+    )
     assert f"refined {result.changed_fraction.mean():.0%}" in said
     stored = cf.Counterfactuals.load(tmp_path / "new" / "own_torch_model" / "refined.npz")
     assert torch.equal(stored.X_cf, result.X_cf)

@@ -14,7 +14,9 @@ def test_import_is_quick_and_light():
     seconds = []
     for _ in range(3):
         start = time.perf_counter()
-        out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+        out = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout
         seconds.append(time.perf_counter() - start)
         assert out.strip() == "[]"
     assert min(seconds) < 0.5

@@ -25,7 +25,10 @@ def _paragraph(part: str) -> str:
         return part
     part = re.sub(r"<(?=\w)", "&lt;", part)
     lines = part.split("\n")
-    if not (ENTRY.match(lines[0]) or (BARE.match(lines[0]) and lines[1:] and lines[1].startswith("    "))):
+    if not (
+        ENTRY.match(lines[0])
+        or (BARE.match(lines[0]) and lines[1:] and lines[1].startswith("    "))
+    ):
         return part
     out = []
     for line in lines:

@@ -26,7 +26,9 @@ MOVED = {
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the measurements, the project's own pages, and the examples."""
-    found = {f"results/{path.name}": path for path in sorted((ROOT / "benchmarks/results").glob("*.*"))}
+    found = {
+        f"results/{path.name}": path for path in sorted((ROOT / "benchmarks/results").glob("*.*"))
+    }
     found |= {name: ROOT / name for name in ("CONTRIBUTING.md", "CHANGELOG.md")}
     for uri, path in found.items():
         files.append(File.generated(config, uri, abs_src_path=str(path)))
@@ -39,7 +41,9 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     """Links follow what `on_files` moved; marks give way to the program's options."""
     for there, here in MOVED.items():
         markdown = re.sub(there, here, markdown)
-    return re.sub(r"^<!-- options of contrafact ([a-z ]+) -->$", _options, markdown, flags=re.MULTILINE)
+    return re.sub(
+        r"^<!-- options of contrafact ([a-z ]+) -->$", _options, markdown, flags=re.MULTILINE
+    )
 
 
 def _example(path: Path) -> str:
@@ -55,7 +59,9 @@ def _options(marker: re.Match[str]) -> str:
     """The arguments and options of a command, as the program itself has them."""
     lines = ["| argument or option | meaning | default |", "|---|---|---|"]
     for parameter in command(marker[1]).params:
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in _describe(parameter)) + " |")
+        lines.append(
+            "| " + " | ".join(cell.replace("|", "\\|") for cell in _describe(parameter)) + " |"
+        )
     return "\n".join(lines) if len(lines) > 2 else "No arguments, no options."
 
 
@@ -77,6 +83,11 @@ def _describe(parameter: click.Parameter) -> tuple[str, str, str]:
         names = [*parameter.opts, *parameter.secondary_opts]
     repeatable = " (repeatable)" if getattr(parameter, "multiple", False) else ""
     default = parameter.default
-    silent = default is None or default is False or callable(default) or isinstance(default, list | tuple)
+    silent = (
+        default is None
+        or default is False
+        or callable(default)
+        or isinstance(default, list | tuple)
+    )
     shown = "required" if parameter.required else "" if silent else f"`{default}`"
     return f"`{' / '.join(names)}`{repeatable}", getattr(parameter, "help", None) or "", shown

@@ -6,13 +6,12 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-# Public names and the room each lives in; imported on first use, so that `import contrafact` stays quick.
-_ROOMS = {
+# Public names and the package each lives in; imported on first use, so that `import contrafact` stays quick.
+_PACKAGES = {
     "data": ("Dataset", "list_datasets", "load_dataset"),
-    "models": (
-        "Classifier",
+    "models": ("Classifier", "as_classifier"),
+    "nn": (
         "RobustTrainer",
-        "as_classifier",
         "fit_autoencoder",
         "fit_classifier",
         "load_model",
@@ -20,8 +19,10 @@ _ROOMS = {
         "robust_accuracy",
         "spectral_report",
     ),
-    "engine": ("Budget", "Constraints", "Counterfactuals", "Explainer", "refine"),
-    "engine.checks": ("check_explainer",),
+    "engine": ("Budget", "Constraints", "Counterfactuals"),
+    "search": ("refine",),
+    "testing": ("check_explainer",),
+    "explainers.support.explainer": ("Explainer",),
     "explainers": (
         "CELS",
         "SETS",
@@ -42,17 +43,17 @@ _ROOMS = {
         "list_explainers",
     ),
 }
-_ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
+_PACKAGE_OF = {name: package for package, names in _PACKAGES.items() for name in names}
 
-__all__ = ["__version__", *_ROOM_OF]
+__all__ = ["__version__", *_PACKAGE_OF]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _ROOM_OF:
+    if name not in _PACKAGE_OF:
         raise AttributeError(f"module 'contrafact' has no attribute {name!r}")
     from importlib import import_module
 
-    value = getattr(import_module(f"contrafact.{_ROOM_OF[name]}"), name)
+    value = getattr(import_module(f"contrafact.{_PACKAGE_OF[name]}"), name)
     globals()[name] = value
     return value
 

@@ -11,7 +11,7 @@ from rich.table import Table
 
 import contrafact as cf
 from contrafact.engine import Counterfactuals
-from contrafact.models.networks import FCN, seeded
+from contrafact.nn.networks import FCN, seeded
 from contrafact.report import plot_many, plot_methods, write_report
 
 #: two floors, then what has to beat them
@@ -40,7 +40,9 @@ def run(folder: Path, n_instances: int = 40, seed: int = 0, console: Console | N
     results = {}
     for method in METHODS:
         method.fit(model, data.X_train, y_train)
-        results[type(method).__name__] = method.explain(data.X_test[chosen], random_state=seed, progress=True)
+        results[type(method).__name__] = method.explain(
+            data.X_test[chosen], random_state=seed, progress=True
+        )
     best = results["CELS, refined"] = cf.refine(results["CELS"], model)
     console.print(comparison(results))
     console.print(

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
-from contrafact.benchmark.adapters import TscfEvalPeer, WildboarPeer
+from contrafact.benchmark.peers import TscfEvalPeer, WildboarPeer
 from contrafact.engine import Budget, Constraints, Counterfactuals
 from contrafact.models import as_classifier
 
@@ -193,7 +193,9 @@ def test_calls_are_the_rows_the_model_saw(data):
         p = np.exp(-((mean[:, None] - [2, -2, 0]) ** 2))
         return p / p.sum(1, keepdims=True)
 
-    explainer = TscfEvalPeer(Nearest).fit(as_classifier(level, classes=["high", "low", "mid"]), X, y)
+    explainer = TscfEvalPeer(Nearest).fit(
+        as_classifier(level, classes=["high", "low", "mid"]), X, y
+    )
     seen = 0
     result = explainer.explain(X[:5], "high")
     assert result.calls.sum() == seen == 5 * (60 + 2)
@@ -230,7 +232,9 @@ def test_a_ready_object_is_used_as_it_is(data, model):
 
 def test_own_models_are_handed_over_on_request(data, model):
     X, y = data
-    counted, own = (TscfEvalPeer(Nearest, hand_over=how).fit(model, X, y) for how in ("counted", "own"))
+    counted, own = (
+        TscfEvalPeer(Nearest, hand_over=how).fit(model, X, y) for how in ("counted", "own")
+    )
     assert own.peer_.model is model and counted.peer_.model is not model
     assert not own.explain(X[:2], "high").info["counted"].any()
     with pytest.raises(ValueError, match="hand_over must be 'counted' or 'own', got 'mine'"):
@@ -266,15 +270,15 @@ def test_fitted_peers_can_be_sent_to_another_process(data, model):
 # --- wildboar -----------------------------------------------------------------------------------------------
 
 
-class Neighbours:
-    """wildboar's interface, for k-nearest neighbours only, as some of theirs are."""
+class Neighbors:
+    """wildboar's interface, for k-nearest neighbors only, as some of theirs are."""
 
     def __init__(self, act="right"):
         self.act = act
 
     def fit(self, estimator, X, y):
         if not isinstance(estimator, KNeighborsClassifier):
-            raise TypeError("k-nearest neighbours only")
+            raise TypeError("k-nearest neighbors only")
         self.X_, self.y_ = X, y
         return self
 
@@ -282,19 +286,21 @@ class Neighbours:
         if self.act == "crash":
             raise RuntimeError("broken")
         found = np.stack([self.X_[self.y_ == label].mean(0) for label in y])
-        return {"right": found, "none": None, "lie": X, "more": np.concatenate([found, found])}[self.act]
+        return {"right": found, "none": None, "lie": X, "more": np.concatenate([found, found])}[
+            self.act
+        ]
 
 
 @pytest.fixture(scope="module")
-def neighbours(data):
+def neighbors(data):
     X, y = data
     return KNeighborsClassifier(3).fit(X[:, 0], y)
 
 
-@pytest.mark.parametrize("peer", [Neighbours(), Neighbours], ids=["object", "class"])
-def test_wildboars_way(data, neighbours, peer):
+@pytest.mark.parametrize("peer", [Neighbors(), Neighbors], ids=["object", "class"])
+def test_wildboars_way(data, neighbors, peer):
     X, y = data
-    explainer = WildboarPeer(peer).fit(neighbours, X, y)
+    explainer = WildboarPeer(peer).fit(neighbors, X, y)
     result = explainer.explain(X[:30], "high")
     assert result.valid.all() and (result.cf_labels == "high").all()
     assert explainer.peer_.X_.shape == (60, 12)
@@ -305,18 +311,18 @@ def test_wildboars_way(data, neighbours, peer):
     ("act", "status", "said"),
     [
         ("crash", "error", "RuntimeError: broken"),
-        ("none", "error", "Neighbours returned None"),
+        ("none", "error", "Neighbors returned None"),
         ("more", "error", "shape (2, 12)"),
         ("lie", "invalid", "not reached"),
     ],
 )
-def test_wildboars_failures_are_rows(data, neighbours, act, status, said):
+def test_wildboars_failures_are_rows(data, neighbors, act, status, said):
     X, y = data
-    result = WildboarPeer(Neighbours, {"act": act}).fit(neighbours, X, y).explain(X[:3], "high")
+    result = WildboarPeer(Neighbors, {"act": act}).fit(neighbors, X, y).explain(X[:3], "high")
     assert (result.status == status).all() and all(said in message for message in result.message)
 
 
 def test_a_peer_that_does_not_take_the_model_says_so_at_fit(data, model):
     X, y = data
-    with pytest.raises(TypeError, match="k-nearest neighbours only"):
-        WildboarPeer(Neighbours).fit(model, X, y)
+    with pytest.raises(TypeError, match="k-nearest neighbors only"):
+        WildboarPeer(Neighbors).fit(model, X, y)

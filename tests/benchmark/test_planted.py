@@ -6,15 +6,23 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from contrafact.benchmark.planted import localisation, optimality_gap, planted_images, planted_series
-from contrafact.engine import Candidates, Constraints, Counterfactuals, Explainer
+from contrafact.benchmark.planted import (
+    localization,
+    optimality_gap,
+    planted_images,
+    planted_series,
+)
+from contrafact.engine import Candidates, Constraints, Counterfactuals
 from contrafact.explainers import SVCE, LineSearch, NearestUnlike
+from contrafact.explainers.support.explainer import Explainer
 
 NORMS = [1, 2, "inf"]
 CASES = {
     "linear": lambda: planted_series(40, 48, width=8),
     "several places": lambda: planted_series(40, 48, width=7, places=3, channels=2),
-    "smooth": lambda: planted_series(40, 48, width=8, places=2, background="smooth", random_state=4),
+    "smooth": lambda: planted_series(
+        40, 48, width=8, places=2, background="smooth", random_state=4
+    ),
     "image": lambda: planted_images(40, 12, width=4, places=3),
 }
 
@@ -61,7 +69,9 @@ def test_same_seed_same_data():
 
 
 def test_smooth_is_smoother():
-    rough, smooth = (planted_series(40, 200, background=b).dataset.X_train for b in ("noise", "smooth"))
+    rough, smooth = (
+        planted_series(40, 200, background=b).dataset.X_train for b in ("noise", "smooth")
+    )
     assert np.abs(np.diff(smooth)).mean() < 0.6 * np.abs(np.diff(rough)).mean()
 
 
@@ -109,7 +119,11 @@ def test_nothing_smaller_turns_the_class_says_cvxpy(planted, norm):
     for x, y, smallest in zip(X.reshape(len(X), -1), planted.dataset.y_test, found, strict=False):
         delta = cp.Variable(x.size)
         z = filters @ (x + delta)
-        ways = [[z <= planted.threshold]] if y == "present" else [[zi >= planted.threshold] for zi in z]
+        ways = (
+            [[z <= planted.threshold]]
+            if y == "present"
+            else [[zi >= planted.threshold] for zi in z]
+        )
         problems = [cp.Problem(cp.Minimize(cp.norm(delta, norm)), way) for way in ways]
         assert min(p.solve() for p in problems) == pytest.approx(smallest, rel=1e-3)
 
@@ -125,7 +139,9 @@ def test_several_causes_have_all_to_go():
     assert planted.model.predict(x + (1 + 1e-6) * planted.smallest_edit(x)).tolist() == ["absent"]
     delta = cp.Variable(48)
     filters = planted.model.module.filters.numpy().reshape(3, -1)
-    problem = cp.Problem(cp.Minimize(cp.norm(delta)), [filters @ (x.ravel() + delta) <= planted.threshold])
+    problem = cp.Problem(
+        cp.Minimize(cp.norm(delta)), [filters @ (x.ravel() + delta) <= planted.threshold]
+    )
     assert problem.solve() == pytest.approx(planted.smallest(x)[0], rel=1e-4)
 
 
@@ -167,15 +183,15 @@ def explained(explainer, planted, **options):
 def test_a_perfect_explainer_scores_one(planted):
     result = explained(Perfect(planted), planted)
     assert result.valid.all()
-    assert (localisation(result, planted) == 1).all().all()
+    assert (localization(result, planted) == 1).all().all()
     np.testing.assert_allclose(optimality_gap(result, planted), 1, rtol=1e-5)
 
 
 def test_the_floors_do_worse(planted):
-    """They copy all of a neighbour: everything changes, wherever the cause is."""
+    """They copy all of a neighbor: everything changes, wherever the cause is."""
     line, nearest = (explained(explainer, planted) for explainer in (LineSearch(), NearestUnlike()))
     share = planted.places[0].mean()
-    found = localisation(line, planted)
+    found = localization(line, planted)
     np.testing.assert_allclose(found["iou"], share)
     np.testing.assert_allclose(found["precision"], share)
     assert (found["recall"] == 1).all()
@@ -203,7 +219,7 @@ def test_failure_is_infinitely_far_and_finds_nothing(planted):
     free.flat[np.flatnonzero(~planted.places.any(0))[0]] = True
     result = explained(Perfect(planted), planted, constraints=Constraints(frozen=~free))
     assert not result.valid.any() and np.isinf(optimality_gap(result, planted)).all()
-    assert (localisation(result, planted)["iou"] == 0).all()
+    assert (localization(result, planted)["iou"] == 0).all()
 
 
 def test_claims_of_another_model_do_not_count(planted):
@@ -220,8 +236,8 @@ def test_what_had_not_to_change_has_no_score(planted):
     result = explained(Perfect(planted), planted, target="present")
     already = y == "present"
     np.testing.assert_array_equal(np.isnan(optimality_gap(result, planted)), already)
-    np.testing.assert_array_equal(localisation(result, planted).isna().all(axis=1), already)
-    assert (localisation(result, planted)["iou"][~already] == 1).all()
+    np.testing.assert_array_equal(localization(result, planted).isna().all(axis=1), already)
+    assert (localization(result, planted)["iou"][~already] == 1).all()
 
 
 def test_rounding_is_no_answer():
@@ -230,7 +246,7 @@ def test_rounding_is_no_answer():
     X = planted.dataset.X_test
     edited = X + 1.001 * planted.smallest_edit(X)
     for size, expected in ((1e-10, 1), (1e-2, 8 / 48)):
-        found = localisation(Counterfactuals.judge(planted.model, X, edited + size), planted)
+        found = localization(Counterfactuals.judge(planted.model, X, edited + size), planted)
         np.testing.assert_allclose(found["iou"], expected)
 
 
@@ -241,6 +257,6 @@ def test_partial_overlap_by_hand():
     X_cf = X.copy()
     X_cf[:, 0, 16:24] += 5
     assert planted.region(X)[0, 0, 20:28].all()
-    found = localisation(Counterfactuals.judge(planted.model, X, X_cf, "present"), planted)
+    found = localization(Counterfactuals.judge(planted.model, X, X_cf, "present"), planted)
     late = found[planted.dataset.y_test == "absent"]
     np.testing.assert_allclose(late, np.tile([1 / 3, 0.5, 0.5], (len(late), 1)))

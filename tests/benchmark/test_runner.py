@@ -73,7 +73,9 @@ class Blank(cf.NearestUnlike):
 def small(**options):
     settings = {"seeds": [0, 1], "instances": 6, "metrics": METRICS, **options}
     explainers = {"line": "LineSearch", "mask": {"method": "RandomMask", "options": {"k": 2}}}
-    return Benchmark({"a": toy(0), "b": toy(1)}, {"LR": LogisticRegression()}, explainers, **settings)
+    return Benchmark(
+        {"a": toy(0), "b": toy(1)}, {"LR": LogisticRegression()}, explainers, **settings
+    )
 
 
 def comparable(frame):
@@ -89,7 +91,9 @@ def whole(tmp_path_factory):
 
 def test_every_request_has_its_rows(whole):
     _, frame = whole
-    counts = frame.groupby(["dataset", "classifier", "explainer", "seed"]).size().unstack("explainer")
+    counts = (
+        frame.groupby(["dataset", "classifier", "explainer", "seed"]).size().unstack("explainer")
+    )
     assert (counts["line"] == 6).all() and (counts["mask"] == 12).all() and counts.shape == (4, 2)
     assert (frame["cell_status"] == "done").all() and set(METRICS) <= set(frame)
 
@@ -112,7 +116,8 @@ def test_arrays_are_kept(whole):
     cell = small().cells()[0]
     arrays = Store(folder).arrays(cell)
     own = frame[
-        (frame[["dataset", "explainer"]] == [cell.dataset, cell.explainer]).all(axis=1) & (frame["seed"] == 0)
+        (frame[["dataset", "explainer"]] == [cell.dataset, cell.explainer]).all(axis=1)
+        & (frame["seed"] == 0)
     ]
     distance = np.linalg.norm((arrays["X_cf"] - arrays["X"]).reshape(len(own), -1), axis=1)
     np.testing.assert_allclose(distance, own["l2"])
@@ -132,7 +137,9 @@ def test_what_changes_a_cell_changes_its_key():
         small(time_limit=5.0),
         Benchmark({"a": toy(2)}, {"LR": LogisticRegression()}, {"line": "LineSearch"}),
         Benchmark(
-            {"a": toy(0)}, {"LR": LogisticRegression(C=2)}, {"line": {"method": "LineSearch", "steps": 4}}
+            {"a": toy(0)},
+            {"LR": LogisticRegression(C=2)},
+            {"line": {"method": "LineSearch", "steps": 4}},
         ),
     ):
         assert not base & keys(other)
@@ -149,7 +156,12 @@ def rogues(tmp_path_factory):
         "hanger": Hanger(),
     }
     grid = Benchmark(
-        {"a": toy(0)}, {"LR": LogisticRegression()}, explainers, instances=6, metrics=METRICS, time_limit=40
+        {"a": toy(0)},
+        {"LR": LogisticRegression()},
+        explainers,
+        instances=6,
+        metrics=METRICS,
+        time_limit=40,
     )
     folder = tmp_path_factory.mktemp("rogues")
     return grid, folder, grid.run(folder, n_jobs=2, progress=False)
@@ -217,11 +229,17 @@ def test_killed_ten_times_nothing_is_lost_or_run_twice(whole, tmp_path):
     seen = {}
     for _ in range(10):
         process = subprocess.Popen([sys.executable, "-c", program])
-        done = len(list((tmp_path / "cells").glob("*.parquet"))) if (tmp_path / "cells").exists() else 0
+        done = (
+            len(list((tmp_path / "cells").glob("*.parquet")))
+            if (tmp_path / "cells").exists()
+            else 0
+        )
         deadline = time.monotonic() + 60
         # At a random moment after it got going: some cells further than it was, or in the middle of one.
         while process.poll() is None and time.monotonic() < deadline:
-            now = len(list(tmp_path.glob("cells/*.parquet"))) + len(list(tmp_path.glob("models/*.pkl")))
+            now = len(list(tmp_path.glob("cells/*.parquet"))) + len(
+                list(tmp_path.glob("models/*.pkl"))
+            )
             if now > done:
                 break
             time.sleep(0.02)
@@ -243,7 +261,12 @@ def test_a_cluster_gives_the_same_table_and_survives_a_worker(whole, tmp_path):
             time.sleep(0.05)
         os.kill(pid, signal.SIGKILL)
 
-    options = {"n_workers": 2, "threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": None}
+    options = {
+        "n_workers": 2,
+        "threads_per_worker": 1,
+        "host": "127.0.0.1",
+        "dashboard_address": None,
+    }
     with LocalCluster(processes=True, **options) as cluster:
         with Client(cluster) as client:
             pid, _ = client.run(os.getpid).values()
@@ -305,6 +328,11 @@ def test_toml(tmp_path):
     ],
 )
 def test_bad_grids(parts, message):
-    told = {"datasets": ["GunPoint"], "classifiers": {"m": "mlp"}, "explainers": {"l": "LineSearch"}, **parts}
+    told = {
+        "datasets": ["GunPoint"],
+        "classifiers": {"m": "mlp"},
+        "explainers": {"l": "LineSearch"},
+        **parts,
+    }
     with pytest.raises((ValueError, TypeError), match=message):
         Benchmark(**told)

@@ -16,7 +16,7 @@ from contrafact.benchmark.statistics import (
     nemenyi,
     pareto_front,
     ranks,
-    scalarise,
+    scalarize,
     sensitivity,
     wilcoxon_holm,
 )
@@ -54,7 +54,10 @@ def random_table():
 def test_blocks_average_instances_before_ranking():
     """a wins two of three instances, b has the better mean."""
     frame = pd.concat(
-        [table([[l2_a, l2_b]]).assign(instance=i) for i, (l2_a, l2_b) in enumerate([(1, 2), (1, 2), (9, 2)])]
+        [
+            table([[l2_a, l2_b]]).assign(instance=i)
+            for i, (l2_a, l2_b) in enumerate([(1, 2), (1, 2), (9, 2)])
+        ]
     )
     np.testing.assert_allclose(block_means(frame, "l2"), [[11 / 3, 2]])
     assert ranks(frame, "l2").to_numpy().tolist() == [[2, 1]]
@@ -189,7 +192,8 @@ def test_wilcoxon_holm_is_scipys_corrected(random_table):
     found = wilcoxon_holm(random_table, "l2", 0.05)
     scores = random_table.pivot(index="seed", columns="explainer", values="l2")
     raw = [
-        stats.wilcoxon(scores[a], scores[b]).pvalue for a, b in zip(found.pairs.a, found.pairs.b, strict=True)
+        stats.wilcoxon(scores[a], scores[b]).pvalue
+        for a, b in zip(found.pairs.a, found.pairs.b, strict=True)
     ]
     np.testing.assert_allclose(found.pairs["p"], holm(np.array(raw)))
     assert found.critical_difference is None
@@ -208,7 +212,9 @@ def test_wilcoxon_of_equal_and_of_missing_methods():
 def test_cliques_are_maximal_and_complete(random_table):
     """Against brute force over all sets of methods."""
     found = wilcoxon_holm(random_table, "l2", 0.3)
-    alike = {frozenset(pair) for pair in found.pairs.loc[~found.pairs.different, ["a", "b"]].to_numpy()}
+    alike = {
+        frozenset(pair) for pair in found.pairs.loc[~found.pairs.different, ["a", "b"]].to_numpy()
+    }
     methods = list(found.mean_ranks.index)
     sets = [
         set(group)
@@ -216,7 +222,9 @@ def test_cliques_are_maximal_and_complete(random_table):
         for group in combinations(methods, size)
         if all(frozenset(pair) in alike for pair in combinations(group, 2))
     ]
-    expected = {tuple(m for m in methods if m in s) for s in sets if not any(s < other for other in sets)}
+    expected = {
+        tuple(m for m in methods if m in s) for s in sets if not any(s < other for other in sets)
+    }
     assert set(found.cliques) == expected and len(found.cliques) == len(expected)
 
 
@@ -243,7 +251,9 @@ def test_pareto_front_is_brute_forces():
     frame = table(l2, target_confidence=confidence, sparsity=sparsity)
     found = pareto_front(frame, ["l2", "target_confidence", "sparsity"])
     loss = np.stack([l2[0], -confidence[0], sparsity[0]], 1)
-    expected = [not any((other <= mine).all() and (other < mine).any() for other in loss) for mine in loss]
+    expected = [
+        not any((other <= mine).all() and (other < mine).any() for other in loss) for mine in loss
+    ]
     assert found["on_front"].tolist() == expected and 0 < sum(expected) < 20
     np.testing.assert_allclose(found["target_confidence"], confidence[0])
 
@@ -252,17 +262,17 @@ def test_twins_are_both_on_the_front():
     assert pareto_front(table([[1, 1, 2]]), ["l2"])["on_front"].tolist() == [True, True, False]
 
 
-def test_scalarise_by_hand():
+def test_scalarize_by_hand():
     """u(l2) = 1, 0.5, 0 and u(confidence) = 0, 1, 0.25; weights 1 : 3."""
     frame = table([[1, 2, 3]], target_confidence=[0.2, 0.6, 0.3])
-    found = scalarise(frame, {"l2": 1, "target_confidence": 3})
+    found = scalarize(frame, {"l2": 1, "target_confidence": 3})
     assert found.index.tolist() == ["b", "a", "c"]
     np.testing.assert_allclose(found, [0.875, 0.25, 0.1875])
 
 
 def test_what_never_differs_changes_no_order():
     frame = table([[1, 2, 3]], target_confidence=[0.5] * 3)
-    assert scalarise(frame, {"l2": 1, "target_confidence": 1}).tolist() == [1, 0.75, 0.5]
+    assert scalarize(frame, {"l2": 1, "target_confidence": 1}).tolist() == [1, 0.75, 0.5]
 
 
 def test_sensitivity_counts_wins_exactly():
@@ -280,7 +290,9 @@ def test_sensitivity_counts_wins_exactly():
 def test_sensitivity_shares_ties_and_follows_its_seed(random_table):
     assert sensitivity(table([[1, 1, 2]]), {"l2": 1})["wins"].tolist() == [0.5, 0.5, 0]
     weights = {"l2": 1, "sparsity": 2, "target_confidence": 0}
-    one, again, other = (sensitivity(random_table, weights, random_state=s, draws=50) for s in (0, 0, 1))
+    one, again, other = (
+        sensitivity(random_table, weights, random_state=s, draws=50) for s in (0, 0, 1)
+    )
     pd.testing.assert_frame_equal(one, again)
     assert not one.equals(other)
 
@@ -288,13 +300,15 @@ def test_sensitivity_shares_ties_and_follows_its_seed(random_table):
 @pytest.mark.parametrize("weights", [{}, {"l2": -1.0}, {"l2": 0.0}, {"l2": np.nan}])
 def test_weights_are_checked(random_table, weights):
     with pytest.raises(ValueError, match="weights must be"):
-        scalarise(random_table, weights)
+        scalarize(random_table, weights)
 
 
 def test_correlations_are_spearmans_of_what_is_better(random_table):
     one = random_table[random_table["seed"] == 0]
     found = correlations(one, ["l2", "sparsity", "target_confidence"])
-    assert found.loc["l2", "sparsity"] == pytest.approx(stats.spearmanr(one["l2"], one["sparsity"]).statistic)
+    assert found.loc["l2", "sparsity"] == pytest.approx(
+        stats.spearmanr(one["l2"], one["sparsity"]).statistic
+    )
     expected = stats.spearmanr(one["l2"], -one["target_confidence"]).statistic
     assert found.loc["target_confidence", "l2"] == pytest.approx(expected)
 

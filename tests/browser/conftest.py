@@ -20,7 +20,9 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 @pytest.fixture(scope="session")
 def browser():
     """One browser per worker."""
-    found = os.environ.get("CONTRAFACT_BROWSER") or next(filter(None, map(shutil.which, BROWSERS)), None)
+    found = os.environ.get("CONTRAFACT_BROWSER") or next(
+        filter(None, map(shutil.which, BROWSERS)), None
+    )
     if found is None:
         reason = (
             f"no browser: none of {', '.join(BROWSERS)} is on the path. Install one (Debian: apt install "
@@ -55,7 +57,10 @@ def visit(browser):
             route.continue_()
 
         context.route("**/*", judge)
-        page.on("console", lambda m: complaints.append(m.text) if m.type in ("error", "warning") else None)
+        page.on(
+            "console",
+            lambda m: complaints.append(m.text) if m.type in ("error", "warning") else None,
+        )
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("dialog", lambda dialog: complaints.append(dialog.message))
         page.goto(path.as_uri() + fragment)
@@ -122,10 +127,16 @@ def univariate(folder):
     ask = {"constraints": limits, "k": 2}
     results = {
         "CELS": cf.CELS(max_iter=20).fit(model, known, labels).explain(data.X_test[:8], **ask),
-        "LineSearch": cf.LineSearch().fit(model, known, labels).explain(data.X_test[:8], constraints=limits),
+        "LineSearch": cf.LineSearch()
+        .fit(model, known, labels)
+        .explain(data.X_test[:8], constraints=limits),
     }
     path = write_report(
-        results, folder / "univariate.html", reference=(known, labels), constraints=limits, command="again"
+        results,
+        folder / "univariate.html",
+        reference=(known, labels),
+        constraints=limits,
+        command="again",
     )
     return path, results, known
 
@@ -140,18 +151,22 @@ def multivariate(folder):
     good = made(X, X_cf, "series", names=names, info={"saliency": np.abs(X_cf - X)})
     bad = made(X, changed(X), "series", valid=False, names=names)
     bad.cf_proba[1] = np.nan
-    bad = replace(bad, status=np.array(["invalid", "error", "already_target", "budget", "infeasible"]))
+    bad = replace(
+        bad, status=np.array(["invalid", "error", "already_target", "budget", "infeasible"])
+    )
     results = {"good": good, "bad": bad}
     return write_report(results, folder / "multivariate.html"), results
 
 
 @pytest.fixture(scope="session")
 def images(folder):
-    """Grey and colour, one method each."""
+    """Gray and color, one method each."""
     pages = {}
     for channels in (1, 3):
         X = np.random.default_rng(2).random(size=(4, channels, 8, 8))
-        result = made(X, changed(X, 0.1), "image", info={"saliency": X, "guide_index": np.arange(4)})
+        result = made(
+            X, changed(X, 0.1), "image", info={"saliency": X, "guide_index": np.arange(4)}
+        )
         path = write_report(result, folder / f"image{channels}.html", reference=X[::-1].copy())
         pages[channels] = (path, result)
     return pages
@@ -174,8 +189,8 @@ def every(univariate, multivariate, images, rows):
     return {
         "univariate": univariate[0],
         "multivariate": multivariate[0],
-        "grey": images[1][0],
-        "colour": images[3][0],
+        "gray": images[1][0],
+        "color": images[3][0],
         "rows": rows[0],
     }
 

@@ -14,7 +14,7 @@ from contrafact.report import payload, write_report
 from contrafact.report.sentences import sentence
 from contrafact.report.words import digits_apart, probability_text
 
-KINDS = ("univariate", "multivariate", "grey", "colour", "rows")
+KINDS = ("univariate", "multivariate", "gray", "color", "rows")
 FRAGMENTS = (
     "<script>window.hit = 1</script>",
     "</script><script>window.hit = 1</script>",
@@ -55,7 +55,9 @@ def focused(page):
 
 
 def overflow(page):
-    return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    return page.evaluate(
+        "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -94,7 +96,8 @@ def test_what_is_drawn_is_what_the_arrays_say(visit, univariate):
             first = int(np.flatnonzero(result.classes == result.labels[i])[0])
             shown = page.locator(".class").first.locator(".bars span").all_inner_texts()
             assert shown == [
-                probability_text(p[i, first], digits_apart(p[i])) for p in (result.proba, result.cf_proba)
+                probability_text(p[i, first], digits_apart(p[i]))
+                for p in (result.proba, result.cf_proba)
             ]
             stretches = np.diff((x != x_cf).astype(int), prepend=0) == 1
             assert page.locator("rect.changed").count() == stretches.sum()
@@ -143,9 +146,9 @@ def test_the_list_by_keyboard_sorting_and_filter(visit, multivariate):
     assert listed.all_inner_texts() == ["row 102"]
     page.get_by_label("Which instances").select_option("not reached")
     assert page.locator(".instances tbody tr.bad").count() == 4
-    assert page.evaluate("(e => e.scrollWidth <= e.clientWidth)(document.querySelector('.instances'))"), (
-        "no column of the list is cut off"
-    )
+    assert page.evaluate(
+        "(e => e.scrollWidth <= e.clientWidth)(document.querySelector('.instances'))"
+    ), "no column of the list is cut off"
 
 
 def test_links_name_row_and_method(visit, multivariate):
@@ -176,7 +179,9 @@ def test_readout_by_mouse_and_keyboard(visit, univariate):
     path, results, _ = univariate
     page = visit(path, "#row=2&method=1")
     i = int(np.flatnonzero(results["LineSearch"].source == 2)[0])
-    x, x_cf = (values[i].ravel() for values in (results["LineSearch"].X, results["LineSearch"].X_cf))
+    x, x_cf = (
+        values[i].ravel() for values in (results["LineSearch"].X, results["LineSearch"].X_cf)
+    )
 
     def check(t):
         at, before, after = re.fullmatch(r"t = (\d+): (\S+) → (\S+)", readout(page)).groups()
@@ -315,7 +320,9 @@ def test_pictures(visit, images, channels):
 def test_a_large_picture(visit, hand, tmp_path):
     made, _ = hand
     X = np.random.default_rng(0).random((1, 1, 400, 400))
-    page = visit(write_report(made(X, 1 - X, "image", info={"saliency": X}), tmp_path / "large.html"))
+    page = visit(
+        write_report(made(X, 1 - X, "image", info={"saliency": X}), tmp_path / "large.html")
+    )
     assert page.locator("canvas").count() == 4
 
 
@@ -347,7 +354,14 @@ def test_everything_is_reached_by_tab_and_seen(visit, univariate):
         )
         if seen[-1].startswith("Values over time"):
             break
-    wanted = ["theme", "Metrics by method", "Find instances", "Which instances", "row 0", "← previous"]
+    wanted = [
+        "theme",
+        "Metrics by method",
+        "Find instances",
+        "Which instances",
+        "row 0",
+        "← previous",
+    ]
     wanted += ["next →", "method", "alternative", "zoom in", "zoom out", "whole"]
     assert [name for name in wanted if name not in seen] == []
     assert seen[-1].startswith("Values over time")
@@ -375,8 +389,8 @@ CONTRAST = """() => {
     .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
   const behind = (e) => {
     for (; e; e = e.parentElement) {
-      const colour = fixed(getComputedStyle(e).backgroundColor);
-      if ((colour[3] ?? 1) > 0.99) return colour;
+      const color = fixed(getComputedStyle(e).backgroundColor);
+      if ((color[3] ?? 1) > 0.99) return color;
     }
     return [255, 255, 255];
   };
@@ -468,13 +482,14 @@ def test_hostile_names(visit, hand, tmp_path, modality):
         }
         words = EVIL if given is poison else "fine"
         path = write_report(
-            results, tmp_path / f"{titles[0][-1]}{len(pages)}.html", title=words + "\x00\ud800", command=words
+            results,
+            tmp_path / f"{titles[0][-1]}{len(pages)}.html",
+            title=words + "\x00\ud800",
+            command=words,
         )
         pages.append(visit(path, width=390))
     evil, fine = pages
-    count = (
-        "[...document.querySelectorAll('*')].map(e => e.tagName).filter(t => !['P', 'LI'].includes(t)).sort()"
-    )
+    count = "[...document.querySelectorAll('*')].map(e => e.tagName).filter(t => !['P', 'LI'].includes(t)).sort()"
     for m in range(3):
         for page in pages:
             page.locator('input[name="method"]').nth(m).check(force=True)
@@ -496,7 +511,9 @@ def test_hostile_names(visit, hand, tmp_path, modality):
     )
 
 
-def test_constraints_of_every_shape_and_a_method_that_was_not_asked(visit, hand, tmp_path, monkeypatch):
+def test_constraints_of_every_shape_and_a_method_that_was_not_asked(
+    visit, hand, tmp_path, monkeypatch
+):
     made, changed = hand
     X = np.random.default_rng(0).normal(size=(2, 2, 9))
     result = made(X, changed(X), "series")
@@ -546,7 +563,9 @@ def test_instances_without_a_picture(visit, hand, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("modality", "shape", "methods"), [("series", (1, 500), 5), ("image", (3, 32, 32), 3)]
 )
-def test_large_reports_are_small_and_quick(visit, hand, tmp_path, modality, shape, methods, record_property):
+def test_large_reports_are_small_and_quick(
+    visit, hand, tmp_path, modality, shape, methods, record_property
+):
     made, changed = hand
     X = np.random.default_rng(0).normal(size=(200, *shape))
     results = {f"m{s}": made(X, changed(X, 1.0, seed=s), modality) for s in range(methods)}

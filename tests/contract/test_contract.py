@@ -9,9 +9,9 @@ import pytest
 import torch
 
 import contrafact as cf
-from contrafact.engine.checks import CHECKS, cases_for, check_explainer
 from contrafact.explainers import svce
 from contrafact.explainers.registry import explainer_classes
+from contrafact.testing import CHECKS, cases_for, check_explainer
 
 # The first setting of a method meets everything, further ones a model with and a model without gradients.
 CELLS = [

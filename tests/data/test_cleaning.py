@@ -37,9 +37,16 @@ def test_pad_refuses(arguments, reason):
         pad(*arguments)
 
 
-@given(st.data(), st.integers(1, 3), st.lists(st.integers(1, 9), min_size=1, max_size=6), st.integers(0, 3))
+@given(
+    st.data(),
+    st.integers(1, 3),
+    st.lists(st.integers(1, 9), min_size=1, max_size=6),
+    st.integers(0, 3),
+)
 def test_pad_keeps_what_was_there(data, channels, lengths, extra):
-    series = [data.draw(npst.arrays(float, (channels, length), elements=finite)) for length in lengths]
+    series = [
+        data.draw(npst.arrays(float, (channels, length), elements=finite)) for length in lengths
+    ]
     for x in series:
         x.setflags(write=False)
     length = max(lengths) + extra
@@ -56,7 +63,11 @@ def test_fill_by_hand():
     np.testing.assert_allclose(fill_missing(series)[0, 1], [2, 3, 4, 14 / 3, 16 / 3, 6])
     assert fill_missing(series, "mean")[0].tolist() == [[4, 1, 4, 4, 7, 4], [2, 4, 4, 4, 4, 6]]
     assert fill_missing(series, 0)[0, 0].tolist() == [0, 1, 0, 0, 7, 0]
-    assert fill_missing([[1.0, NAN], [NAN, 2.0], [5.0, 4.0]], "mean").tolist() == [[1, 3], [3, 2], [5, 4]]
+    assert fill_missing([[1.0, NAN], [NAN, 2.0], [5.0, 4.0]], "mean").tolist() == [
+        [1, 3],
+        [3, 2],
+        [5, 4],
+    ]
     assert fill_missing([[[[1.0, NAN], [2.0, 6.0]]]], "mean").tolist() == [[[[1, 3], [2, 6]]]]
 
 
@@ -64,7 +75,10 @@ def test_fill_by_hand():
     ("arguments", "reason"),
     [
         (([[1.0, NAN]],), r"'linear' needs a time axis.*rows.*X\[:, None\]"),
-        (([[[1.0, 2.0], [3.0, 4.0]], [[1.0, 2.0], [NAN, NAN]]],), r"X\[1\] is entirely NaN in channel 1"),
+        (
+            ([[[1.0, 2.0], [3.0, 4.0]], [[1.0, 2.0], [NAN, NAN]]],),
+            r"X\[1\] is entirely NaN in channel 1",
+        ),
         (([[1.0, NAN], [2.0, NAN]], "mean"), "X is entirely NaN in feature 1"),
         (([[[1.0, NAN]]], "median"), "how 'median'.*'linear', 'mean' or a finite number"),
         (([[[1.0, NAN]]], NAN), "how nan"),
@@ -82,7 +96,9 @@ def gappy_series(draw):
     shape = draw(npst.array_shapes(min_dims=3, max_dims=3, max_side=8))
     X = draw(
         npst.arrays(
-            draw(st.sampled_from([np.float32, np.float64])), shape, elements=st.floats(-1e6, 1e6, width=32)
+            draw(st.sampled_from([np.float32, np.float64])),
+            shape,
+            elements=st.floats(-1e6, 1e6, width=32),
         )
     )
     holes = draw(npst.arrays(bool, shape))
@@ -101,11 +117,17 @@ def test_fill_changes_nan_only(X, how):
     np.testing.assert_array_equal(filled[seen], X[seen])
     np.testing.assert_array_equal(X, before)
     assert np.isfinite(filled).all() and not np.shares_memory(filled, X)
-    if how == "linear":  # the independent reference: NumPy's own interpolation, one channel at a time
+    if (
+        how == "linear"
+    ):  # the independent reference: NumPy's own interpolation, one channel at a time
         time = np.arange(X.shape[2])
-        for line, out, ok in zip(*(a.reshape(-1, X.shape[2]) for a in (X, filled, seen)), strict=True):
+        for line, out, ok in zip(
+            *(a.reshape(-1, X.shape[2]) for a in (X, filled, seen)), strict=True
+        ):
             tolerance = 1e-6 * np.abs(line[ok]).max()
-            np.testing.assert_allclose(out, np.interp(time, time[ok], line[ok]), rtol=0, atol=tolerance)
+            np.testing.assert_allclose(
+                out, np.interp(time, time[ok], line[ok]), rtol=0, atol=tolerance
+            )
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,11 @@ from contrafact.data import Dataset, load_dataset
 from contrafact.data.loaders import read_parts
 
 FRAME = pd.DataFrame(
-    {"age": [31, 48, 52, 27], "glucose": [4.5, 9.25, 8.0, 5.5], "class": ["well", "ill", "ill", "well"]}
+    {
+        "age": [31, 48, 52, 27],
+        "glucose": [4.5, 9.25, 8.0, 5.5],
+        "class": ["well", "ill", "ill", "well"],
+    }
 )
 
 
@@ -71,9 +75,13 @@ def test_label_column_by_name_or_absent(tmp_path):
         load_dataset(path, label="sort")
     path = written(tmp_path, "a,b\n1,2\n")
     assert read_parts(path).parts[0][1] is None
-    with pytest.raises(ValueError, match=r"no column called label, class, target or y; it has 'a', 'b'"):
+    with pytest.raises(
+        ValueError, match=r"no column called label, class, target or y; it has 'a', 'b'"
+    ):
         load_dataset(path)
-    with pytest.raises(ValueError, match=r"several columns that may hold the labels: 'y', 'Target'"):
+    with pytest.raises(
+        ValueError, match=r"several columns that may hold the labels: 'y', 'Target'"
+    ):
         read_parts(written(tmp_path, "y,Target\n1,2\n"))
 
 
@@ -89,7 +97,11 @@ def test_series_are_wide(tmp_path):
     path = written(tmp_path, "label,0,1,2\nu,1,2,3\nv,4,5,6\n")
     source = read_parts(path, modality="series")
     assert source.parts[0][0].tolist() == [[[1, 2, 3]], [[4, 5, 6]]] and source.names is None
-    assert read_parts(written(tmp_path, "0,1,2\n4,5,6\n"), modality="series").parts[0][0].shape == (1, 1, 3)
+    assert read_parts(written(tmp_path, "0,1,2\n4,5,6\n"), modality="series").parts[0][0].shape == (
+        1,
+        1,
+        3,
+    )
     # Steps count, wherever their column stands, and 10 comes after 9.
     path = written(tmp_path, "x_9,y_9,x_10,y_10,label\n1,2,3,4,u\n")
     source = read_parts(path, modality="series")
@@ -132,7 +144,7 @@ def test_gaps_are_filled(tmp_path):
     assert read_parts(path, fill=True).parts[0][0].tolist() == [[1, 2], [2, 4], [3, 3]]
 
 
-def test_unlabelled_files_can_be_read_but_not_loaded(tmp_path):
+def test_unlabeled_files_can_be_read_but_not_loaded(tmp_path):
     np.savez(tmp_path / "x.npz", X=np.ones((2, 3)))
     source = read_parts(tmp_path / "x.npz", modality="series")
     assert source.parts[0][0].shape == (2, 1, 3) and source.parts[0][1] is None

@@ -20,7 +20,9 @@ NAN = float("nan")
 
 def write_ts(path: Path, series: list[np.ndarray], labels: list[str], header: str = "") -> None:
     lines = [":".join(",".join(map(str, channel)) for channel in x) for x in series]
-    declared = f"@univariate false\n{header}@classLabel true {' '.join(sorted(set(labels)))}\n@data\n"
+    declared = (
+        f"@univariate false\n{header}@classLabel true {' '.join(sorted(set(labels)))}\n@data\n"
+    )
     rows = "".join(f"{line}:{label}\n" for line, label in zip(lines, labels, strict=True))
     path.write_text(declared + rows.replace("nan", "?"))
 
@@ -35,7 +37,9 @@ def toy(**changes: object) -> Dataset:
     return Dataset(**{"name": "toy", "modality": "series", **parts, **changes})
 
 
-@pytest.mark.parametrize("row", list(list_datasets().itertuples(index=False)), ids=lambda row: row.name)
+@pytest.mark.parametrize(
+    "row", list(list_datasets().itertuples(index=False)), ids=lambda row: row.name
+)
 def test_bundled_sets_are_as_listed_and_need_no_network(row, monkeypatch):
     def refuse(*args, **kwargs):
         raise AssertionError("the network was asked")
@@ -45,7 +49,11 @@ def test_bundled_sets_are_as_listed_and_need_no_network(row, monkeypatch):
     unequal = None in row.shape
     data = load_dataset(row.name.upper(), pad=unequal)
     assert (data.name, data.modality) == (row.name, row.modality)
-    assert (len(data.X_train), len(data.X_test), len(data.classes)) == (row.train, row.test, row.classes)
+    assert (len(data.X_train), len(data.X_test), len(data.classes)) == (
+        row.train,
+        row.test,
+        row.classes,
+    )
     assert data.X_train.dtype == np.float64
     shape = data.X_train.shape[1:]
     assert (shape[0], None) == row.shape if unequal else shape == row.shape
@@ -55,10 +63,19 @@ def test_known_values():
     gun = load_dataset("GunPoint")
     assert gun.classes.tolist() == ["1", "2"]
     assert gun.X_train[0, 0, 0] == pytest.approx(-0.6478854)
-    assert load_dataset("basicmotions").classes.tolist() == ["badminton", "running", "standing", "walking"]
+    assert load_dataset("basicmotions").classes.tolist() == [
+        "badminton",
+        "running",
+        "standing",
+        "walking",
+    ]
     assert load_dataset("iris").classes.tolist() == ["setosa", "versicolor", "virginica"]
     digits = load_dataset("digits")
-    assert (digits.X_train.min(), digits.X_train.max(), digits.classes.tolist()) == (0, 16, list(range(10)))
+    assert (digits.X_train.min(), digits.X_train.max(), digits.classes.tolist()) == (
+        0,
+        16,
+        list(range(10)),
+    )
     assert repr(digits) == (
         "Dataset('digits', image, train (1258, 1, 8, 8), test (539, 1, 8, 8), "
         "classes 0, 1, 2, 3, 4, 5, 6, 7, 8, 9)"
@@ -77,7 +94,9 @@ def test_split_is_stratified_repeatable_complete_and_shuffled():
 
 
 def test_unequal_lengths_are_named_and_padded():
-    with pytest.raises(ValueError, match=r"JapaneseVowels .*20 different ones, from 7 to 29.*pad=True"):
+    with pytest.raises(
+        ValueError, match=r"JapaneseVowels .*20 different ones, from 7 to 29.*pad=True"
+    ):
         load_dataset("JapaneseVowels")
     data = load_dataset("JapaneseVowels", pad=True)
     assert data.X_train.shape == (270, 12, 29)  # the longest is in the test part
@@ -89,7 +108,9 @@ def test_ts_round_trip(tmp_path, given):
     series = np.concatenate([X, -X], axis=1)
     write_ts(tmp_path / "Mine_TRAIN.ts", series[:3], ["up", "down", "up"])
     write_ts(tmp_path / "Mine_TEST.ts", series[3:], ["down"])
-    path = {"train": tmp_path / "Mine_TRAIN.ts", "test": tmp_path / "Mine_TEST.ts"}.get(given, tmp_path)
+    path = {"train": tmp_path / "Mine_TRAIN.ts", "test": tmp_path / "Mine_TEST.ts"}.get(
+        given, tmp_path
+    )
     data = load_dataset(str(path) if given == "text path" else path)
     np.testing.assert_array_equal(data.X_train, series[:3])
     np.testing.assert_array_equal(data.X_test, series[3:])
@@ -103,7 +124,9 @@ def test_ts_round_trip(tmp_path, given):
 @pytest.mark.parametrize(("suffix", "between"), [(".tsv", "\t"), (".txt", "  ")])
 @pytest.mark.parametrize("label", ["{}", "{}.0000000e+00"])
 def test_table_round_trip(tmp_path, suffix, between, label):
-    write_table(tmp_path / f"T_TRAIN{suffix}", X[:3], [label.format(k) for k in (1, -1, 1)], between)
+    write_table(
+        tmp_path / f"T_TRAIN{suffix}", X[:3], [label.format(k) for k in (1, -1, 1)], between
+    )
     write_table(tmp_path / f"T_TEST{suffix}", X[3:], [label.format(-1)], between)
     data = load_dataset(tmp_path)
     np.testing.assert_array_equal(data.X_train, X[:3])
@@ -135,11 +158,20 @@ def test_npz_round_trip(tmp_path, shape, declared, modality, loaded):
     y = np.array([True, False, True, True, False, False])
     entries = {} if declared is None else {"modality": declared}
     np.savez(
-        tmp_path / "pair.npz", X_train=pixels[:4], y_train=y[:4], X_test=pixels[4:], y_test=y[4:], **entries
+        tmp_path / "pair.npz",
+        X_train=pixels[:4],
+        y_train=y[:4],
+        X_test=pixels[4:],
+        y_test=y[4:],
+        **entries,
     )
     np.savez(tmp_path / "whole.npz", X=pixels, y=y, **entries)
     data = load_dataset(tmp_path / "pair.npz")
-    assert (data.modality, data.X_train.shape, data.X_train.dtype) == (modality, (4, *loaded), np.float32)
+    assert (data.modality, data.X_train.shape, data.X_train.dtype) == (
+        modality,
+        (4, *loaded),
+        np.float32,
+    )
     np.testing.assert_array_equal(data.X_test.reshape(-1), pixels[4:].reshape(-1))
     assert data.y_test.tolist() == [False, False]
     whole = load_dataset(tmp_path / "whole.npz")
@@ -185,12 +217,16 @@ def test_unknown_names_and_paths_are_explained(tmp_path):
 
 def test_bad_files_are_explained(tmp_path):
     write_ts(tmp_path / "a.ts", [X[0], X[1][:, :2]], ["a", "b"])
-    with pytest.raises(ValueError, match=r"a\.ts cannot be read as \.ts: .*different number of observations"):
+    with pytest.raises(
+        ValueError, match=r"a\.ts cannot be read as \.ts: .*different number of observations"
+    ):
         load_dataset(tmp_path / "a.ts")
     write_ts(tmp_path / "a.ts", [X[0], X[1][:, :2]], ["a", "b"], "@equalLength false\n")
     with pytest.raises(ValueError, match=r"unequal lengths: 2, 3"):
         load_dataset(tmp_path / "a.ts")
-    (tmp_path / "stamps.ts").write_text("@timeStamps true\n@classLabel true 1\n@data\n(0,-1.5),(1,2.5):1\n")
+    (tmp_path / "stamps.ts").write_text(
+        "@timeStamps true\n@classLabel true 1\n@data\n(0,-1.5),(1,2.5):1\n"
+    )
     with pytest.raises(ValueError, match="time stamps"):
         load_dataset(tmp_path / "stamps.ts")
     (tmp_path / "regression.ts").write_text("@targetLabel true\n@data\n1,2:0.5\n")
@@ -200,7 +236,10 @@ def test_bad_files_are_explained(tmp_path):
         ({"X": X, "labels": [1]}, r"no entry 'y'; it has 'X', 'labels'"),
         ({"X": X, "y": [1, 2]}, r"y has shape \(2,\).*\(4,\)"),
         ({"X": X, "y": np.array(["a", None, 1, 2.0])}, r"cannot be read as \.npz"),
-        ({"X": X, "y": [1, 1, 2, 2], "modality": "sound"}, r"'sound' is unknown.*'series', 'image', 'row'"),
+        (
+            {"X": X, "y": [1, 1, 2, 2], "modality": "sound"},
+            r"'sound' is unknown.*'series', 'image', 'row'",
+        ),
         (
             {"X": X[0, 0], "y": [1, 1, 2], "modality": "series"},
             r"X has shape \(3,\).*\(n, channels, length\)",

@@ -7,9 +7,9 @@ import time
 import numpy as np
 import pytest
 
-from contrafact.engine.inputs import read_instances, read_targets
+from contrafact.engine.instances import read_instances, read_targets
 from contrafact.engine.options import Options
-from contrafact.engine.request import meet, open_batch
+from contrafact.engine.request import open_batch, wrap_model
 from contrafact.models import as_classifier
 
 KINDS = frozenset({"bounds", "frozen", "max_step"})
@@ -43,13 +43,24 @@ def open_request():
     """The batch of a request, as the base class opens it."""
 
     def build(
-        model, X, target, *, constraints=None, k=1, budget=None, confidence=None, modality=None, classes=None
+        model,
+        X,
+        target,
+        *,
+        constraints=None,
+        k=1,
+        budget=None,
+        confidence=None,
+        modality=None,
+        classes=None,
     ):
         instances = read_instances(X, "X", modality, ("series", "image", "row"))
-        classifier = meet(as_classifier(model, classes=classes), instances)
-        classifier.settle_classes(instances.values, None)
+        classifier = wrap_model(as_classifier(model, classes=classes), instances)
+        classifier.infer_classes(instances.values, None)
         options = Options.checked(constraints, k, budget, False, confidence, None, KINDS)
-        meter = options.meter(len(instances.values), classifier.rows_per_verdict, time.perf_counter())
+        meter = options.meter(
+            len(instances.values), classifier.rows_per_verdict, time.perf_counter()
+        )
         return open_batch(
             classifier,
             instances,

@@ -88,7 +88,12 @@ def test_accepts_wants_a_clear_lead_and_the_confidence(batch, open_request, coun
     said = verdict(0.5 + CLEAR_MARGIN / 4, 0.5 + CLEAR_MARGIN, 0.49, 0.97)
     assert batch.accepts(said, batch.rows).tolist() == [False, True, False, True]
     sure = open_request(counting, np.full((4, 1, 5), -1.0), 1, confidence=0.9)
-    assert sure.accepts(verdict(0.89, 0.9, 0.6, 0.97), sure.rows).tolist() == [False, True, False, True]
+    assert sure.accepts(verdict(0.89, 0.9, 0.6, 0.97), sure.rows).tolist() == [
+        False,
+        True,
+        False,
+        True,
+    ]
 
 
 def test_accepts_goes_by_the_models_own_label(batch):

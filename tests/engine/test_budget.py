@@ -54,7 +54,11 @@ def test_past_deadline_refuses_everyone():
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
-    [({"calls": 0}, "calls.*0"), ({"seconds": 0.0}, "seconds.*0"), ({"seconds": -1}, "seconds.*-1")],
+    [
+        ({"calls": 0}, "calls.*0"),
+        ({"seconds": 0.0}, "seconds.*0"),
+        ({"seconds": -1}, "seconds.*-1"),
+    ],
 )
 def test_senseless_budget_is_refused(arguments, words):
     with pytest.raises(ValueError, match=words):
@@ -69,7 +73,9 @@ def fitted(counting):
 
 def test_too_small_a_budget_says_what_it_takes(fitted):
     explainer, X = fitted
-    with pytest.raises(ValueError, match=r"calls=29 is too small for 10 instances with k=2.*takes 30"):
+    with pytest.raises(
+        ValueError, match=r"calls=29 is too small for 10 instances with k=2.*takes 30"
+    ):
         explainer.explain(X[:10], k=2, budget=Budget(calls=29))
     assert len(explainer.explain(X[:10], k=2, budget=Budget(calls=30))) >= 10
 
@@ -91,6 +97,8 @@ def test_exhausted_rows_say_so_and_keep_their_best_attempt(fitted, counting):
     explainer, X = fitted
     hard = cf.Constraints(frozen=np.arange(8) > 0)
     result = explainer.explain(X[:4], constraints=hard, budget=Budget(calls=4 * 2))
-    assert set(result.status) == {"budget"} and all("ran out" in message for message in result.message)
+    assert set(result.status) == {"budget"} and all(
+        "ran out" in message for message in result.message
+    )
     late = explainer.explain(X[:4], budget=Budget(seconds=1e-9))
     assert (late.calls == 2).all()  # before and after, no search

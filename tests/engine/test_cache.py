@@ -64,7 +64,7 @@ def test_a_model_asked_twice_per_row_is_counted_twice(open_request):
     assert classifier.rows_evaluated - before == int(batch.meter.spent.sum()) == 4
 
 
-def test_neighbours_do_not_stretch_a_budget(counting, open_request):
+def test_neighbors_do_not_stretch_a_budget(counting, open_request):
     """A row gets as far alone as beside rows that pay for the same answers."""
     X = np.full((3, 1, 5), -1.0)
     together = open_request(counting, X, 1, budget=Budget(calls=3 * 7))
@@ -110,13 +110,15 @@ def test_nan_fails_every_row_that_asks(open_request):
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
-def test_keys_tell_neighbouring_numbers_apart(dtype):
+def test_keys_tell_neighboring_numbers_apart(dtype):
     x = torch.ones(1, 2, 7, dtype=dtype).repeat(4, 1, 1)
     x[1, 1, 6] += torch.finfo(dtype).eps
     x[2, 0, 0] += torch.finfo(dtype).eps
     keys = Cache.keys(x)
     assert len(set(keys)) == 3 and keys[0] == keys[3]
-    assert Cache.keys(x.transpose(1, 2).contiguous().transpose(1, 2)) == keys  # content counts, not layout
+    assert (
+        Cache.keys(x.transpose(1, 2).contiguous().transpose(1, 2)) == keys
+    )  # content counts, not layout
 
 
 def test_a_full_cache_starts_afresh(batch, counting, monkeypatch):
@@ -127,5 +129,7 @@ def test_a_full_cache_starts_afresh(batch, counting, monkeypatch):
     batch.ask(at(0.1), torch.tensor([0]), cached=True)
     assert counting.seen - seen == 3
     verdict = batch.ask(at(0.3, 0.4, 0.3), rows, cached=True)
-    assert counting.seen - seen == 5 == int(batch.meter.spent.sum()) and len(batch._cache._place) == 2
+    assert (
+        counting.seen - seen == 5 == int(batch.meter.spent.sum()) and len(batch._cache._place) == 2
+    )
     torch.testing.assert_close(verdict.proba, batch.ask(at(0.3, 0.4, 0.3), rows).proba)

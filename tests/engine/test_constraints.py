@@ -24,7 +24,8 @@ def boxes(draw, shape=(2, 4)):
     upper = np.maximum(lower, draw(arrays(np.float64, shape, elements=numbers | st.just(np.inf))))
     frozen = draw(arrays(bool, shape))
     x, x_cf = (
-        torch.from_numpy(draw(arrays(np.float64, (3, *shape), elements=numbers))).to(dtype) for _ in "ab"
+        torch.from_numpy(draw(arrays(np.float64, (3, *shape), elements=numbers))).to(dtype)
+        for _ in "ab"
     )
     return Constraints(lower=lower, upper=upper, frozen=frozen), x, x_cf
 
@@ -54,7 +55,9 @@ def test_rounding_is_inward_and_by_one_step_at_most():
         assert beyond(rounded.astype(np.float64), bound).all()
         one_step = np.abs(np.spacing(bound[:4].astype(np.float32)))
         assert (np.abs(rounded[:4].astype(np.float64) - bound[:4]) <= one_step).all()
-        np.testing.assert_array_equal(rounded[3:], bound[3:].astype(np.float32))  # no rounding, no change
+        np.testing.assert_array_equal(
+            rounded[3:], bound[3:].astype(np.float32)
+        )  # no rounding, no change
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,8 @@ import pytest
 import torch
 
 import contrafact as cf
-from contrafact.engine import Candidates, Explainer
+from contrafact.engine import Candidates
+from contrafact.explainers.support.explainer import Explainer
 
 
 class Lift(Explainer):
@@ -110,7 +111,9 @@ def test_crash_costs_its_row_only(counting, marked):
     assert result.status[4] == "error" and result.message[4] == "ValueError: cursed"
     assert honest.valid.all() and np.array_equal(result.valid, others)
     np.testing.assert_array_equal(result.X_cf[others], honest.X_cf[others])
-    np.testing.assert_array_equal(result.X_cf[4], honest.X_cf[4])  # its best attempt, asked before the crash
+    np.testing.assert_array_equal(
+        result.X_cf[4], honest.X_cf[4]
+    )  # its best attempt, asked before the crash
     assert result.calls.sum() == counting.seen - seen  # vain attempts are counted too
 
 
@@ -162,7 +165,9 @@ def test_a_model_without_an_answer_makes_an_error(answer, X):
 
 def test_overspending_is_refused_and_costs_its_row_only(counting, marked):
     explainer = Spender().fit(counting, reference(marked))
-    assert explainer.explain(marked, target=1).valid.all()  # without a budget there is nothing to break
+    assert explainer.explain(
+        marked, target=1
+    ).valid.all()  # without a budget there is nothing to break
     seen = counting.seen
     with pytest.warns(RuntimeWarning, match="beyond its budget"):
         result = explainer.explain(marked, target=1, budget=cf.Budget(calls=12 * 10))
@@ -204,4 +209,6 @@ def test_no_more_than_k_and_no_two_alike(counting, X, k):
         assert len(np.unique(mine, axis=0)) == len(mine)
     assert result.calls.sum() <= budget.calls
     if k == 5:
-        assert all(message == "4 of 5 counterfactuals: no more were found" for message in result.message)
+        assert all(
+            message == "4 of 5 counterfactuals: no more were found" for message in result.message
+        )

@@ -29,14 +29,19 @@ def test_a_frame_gives_its_columns(wine, tmp_path):
 def test_an_array_has_no_names(wine, tmp_path):
     model, X, y = wine
     result = cf.LineSearch().fit(model, X, y).explain(X[:2].to_numpy())
-    assert result.names is None and cf.Counterfactuals.load(result.save(tmp_path / "wine")).names is None
+    assert (
+        result.names is None
+        and cf.Counterfactuals.load(result.save(tmp_path / "wine")).names is None
+    )
 
 
 def test_time_steps_are_not_channels():
     data = cf.load_dataset("ItalyPowerDemand")
     frame = pd.DataFrame(data.X_train[:, 0], columns=[f"h{t}" for t in range(24)])
     model = LogisticRegression(max_iter=1000).fit(frame.to_numpy(), data.y_train)
-    result = cf.NearestUnlike().fit(model, frame, data.y_train, modality="series").explain(frame[:3])
+    result = (
+        cf.NearestUnlike().fit(model, frame, data.y_train, modality="series").explain(frame[:3])
+    )
     assert result.modality == "series" and result.names is None
 
 

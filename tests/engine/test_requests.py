@@ -7,8 +7,9 @@ import pytest
 import torch
 
 import contrafact as cf
-from contrafact.engine import Candidates, Explainer, Tags
-from contrafact.engine import explainer as base
+from contrafact.engine import Candidates, Tags
+from contrafact.explainers.support import explainer as base
+from contrafact.explainers.support.explainer import Explainer
 
 
 class Halfway(Explainer):
@@ -58,7 +59,9 @@ def test_the_default_target_is_the_runner_up(X):
     assert result.labels.tolist() == [0, 1, 1, 2] and result.target.tolist() == [1, 0, 2, 1]
 
 
-@pytest.mark.parametrize("options", [{}, {"k": 3}, {"budget": cf.Budget(calls=20 * 8)}, {"refine": True}])
+@pytest.mark.parametrize(
+    "options", [{}, {"k": 3}, {"budget": cf.Budget(calls=20 * 8)}, {"refine": True}]
+)
 @pytest.mark.parametrize(
     "method", [cf.LineSearch(), cf.RandomMask(n_segments=3)], ids=lambda m: type(m).__name__
 )
@@ -71,7 +74,9 @@ def test_a_request_in_pieces_gives_the_same(counting, X, monkeypatch, method, op
     pieces = method.explain(X, target=0, random_state=3, **options)
     for name in ("X_cf", "source", "status", "message", "calls", "cf_proba", "target"):
         np.testing.assert_array_equal(getattr(pieces, name), getattr(whole, name), err_msg=name)
-    assert set(whole.status) >= {"valid", "already_target"} and pieces.info.keys() == whole.info.keys()
+    assert (
+        set(whole.status) >= {"valid", "already_target"} and pieces.info.keys() == whole.info.keys()
+    )
     for key, values in whole.info.items():
         np.testing.assert_array_equal(pieces.info[key], values)
 

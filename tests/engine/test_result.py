@@ -12,7 +12,11 @@ import torch
 import contrafact as cf
 from contrafact.engine.result import Counterfactuals
 
-LABELS = {"text": np.array(["ja", "nö, né"]), "int": np.array([-1, 4]), "bool": np.array([False, True])}
+LABELS = {
+    "text": np.array(["ja", "nö, né"]),
+    "int": np.array([-1, 4]),
+    "bool": np.array([False, True]),
+}
 
 
 @pytest.fixture
@@ -88,7 +92,9 @@ def test_other_files_are_named_as_such(tmp_path, kind):
 
 @pytest.mark.parametrize("kind", ["numpy", "torch"])
 @pytest.mark.parametrize(
-    "rows", [2, -1, slice(1, 9, 3), [4, 0, 4], [], "mask", np.array([5, 1])], ids=lambda rows: str(rows)
+    "rows",
+    [2, -1, slice(1, 9, 3), [4, 0, 4], [], "mask", np.array([5, 1])],
+    ids=lambda rows: str(rows),
 )
 def test_choosing_rows_keeps_every_field_together(make, kind, rows):
     result = make(kind=kind)
@@ -122,9 +128,7 @@ def test_delta_and_changed(make, kind):
 def test_table_has_one_line_each(make):
     result = make("bool")
     frame = result.to_frame()
-    expected = (
-        "source label target cf_label valid status p_before p_after changed_fraction seconds calls message"
-    )
+    expected = "source label target cf_label valid status p_before p_after changed_fraction seconds calls message"
     assert list(frame.columns) == expected.split()
     assert frame["source"].tolist() == result.source.tolist() and frame["target"].all()
     np.testing.assert_allclose(frame["p_after"], result.cf_proba[:, 1])
@@ -153,12 +157,16 @@ def test_updated_replaces_rows_and_adds_their_cost(make, kind):
     result = make(kind=kind)
     rows = np.array([4, 1])
     stubborn = cf.as_classifier(lambda X: np.tile([0.9, 0.1], (len(X), 1)), classes=LABELS["text"])
-    new = cf.Counterfactuals.judge(stubborn, result.X[rows], result.X[rows], target=LABELS["text"][1])
+    new = cf.Counterfactuals.judge(
+        stubborn, result.X[rows], result.X[rows], target=LABELS["text"][1]
+    )
     updated = result.updated(rows, new)
     others = np.setdiff1d(np.arange(len(result)), rows)
     np.testing.assert_array_equal(np.asarray(updated.X_cf)[rows], np.asarray(result.X)[rows])
     assert updated.status[rows].tolist() == ["invalid"] * 2 and not updated.valid[rows].any()
-    assert updated.message[4] == "not reached; best P('nö, né') = 0.10"  # longer than what stood there
+    assert (
+        updated.message[4] == "not reached; best P('nö, né') = 0.10"
+    )  # longer than what stood there
     np.testing.assert_array_equal(updated.calls[rows], result.calls[rows] + new.calls)
     for name in ("X_cf", "status", "message", "cf_labels", "calls", "seconds"):
         before, after = (np.asarray(getattr(one, name))[others] for one in (result, updated))

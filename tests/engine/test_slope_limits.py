@@ -22,7 +22,9 @@ def least_max_step(x, lower, upper, frozen):
     n = len(x)
     difference = np.eye(n, k=1)[: n - 1] - np.eye(n)[: n - 1]
     limit = -np.ones((n - 1, 1))
-    bounds = [(v, v) if f else (lo, hi) for v, lo, hi, f in zip(x, lower, upper, frozen, strict=True)]
+    bounds = [
+        (v, v) if f else (lo, hi) for v, lo, hi, f in zip(x, lower, upper, frozen, strict=True)
+    ]
     if any(f and not lo <= v <= hi for v, lo, hi, f in zip(x, lower, upper, frozen, strict=True)):
         return np.inf
     solution = linprog(
@@ -84,7 +86,9 @@ def test_frozen_values_that_leave_one_path_only_are_joined(dtype):
 def test_long_series_with_frozen_places_keep_the_limit(dtype, max_step):
     """Rounding must not add up along a thousand steps."""
     rng = np.random.default_rng(0)
-    walk = torch.from_numpy(0.9 * np.cumsum(rng.uniform(-max_step, max_step, (20, 1, 1000)), -1)).to(dtype)
+    walk = torch.from_numpy(
+        0.9 * np.cumsum(rng.uniform(-max_step, max_step, (20, 1, 1000)), -1)
+    ).to(dtype)
     candidate = walk + torch.from_numpy(rng.normal(size=walk.shape)).to(dtype)
     frozen = np.arange(1000) % 7 == 0
     feasible = Constraints(frozen=frozen, max_step=max_step).resolve((1, 1000), dtype, CPU)
@@ -103,7 +107,7 @@ def test_one_row_never_changes_another():
     assert torch.equal(feasible.project(candidate, x)[1:2], alone)
 
 
-def test_projection_stays_close_and_favours_no_direction():
+def test_projection_stays_close_and_favors_no_direction():
     """A single spike is cut to a tent of the allowed slope; mirrored in time, so is the answer."""
     spike = torch.zeros(1, 1, 9, dtype=torch.float64)
     spike[..., 4] = 1.0
@@ -112,4 +116,6 @@ def test_projection_stays_close_and_favours_no_direction():
     np.testing.assert_allclose(projected, projected.flip(0))
     assert (projected - spike.flatten()).norm() <= spike.norm()
     ramp = torch.linspace(0, 2, 9, dtype=torch.float64).reshape(1, 1, -1)
-    assert torch.equal(feasible.project(ramp, torch.zeros_like(ramp)), ramp)  # keeps the limit: untouched
+    assert torch.equal(
+        feasible.project(ramp, torch.zeros_like(ramp)), ramp
+    )  # keeps the limit: untouched

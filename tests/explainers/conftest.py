@@ -16,4 +16,6 @@ def linear():
 
 @pytest.fixture(scope="session")
 def network():
-    return MLPClassifier((16,), max_iter=400, random_state=0).fit(ITALY.X_train[:, 0], ITALY.y_train)
+    return MLPClassifier((16,), max_iter=400, random_state=0).fit(
+        ITALY.X_train[:, 0], ITALY.y_train
+    )

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from contrafact.models import Autoencoder
+from contrafact.nn import Autoencoder
 
 
 class Pca(Autoencoder):

@@ -7,9 +7,9 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
 import contrafact as cf
-from contrafact.engine.optimise import Adam, Point
-from contrafact.engine.search import segment_ids
-from contrafact.models.networks import seeded
+from contrafact.nn.networks import seeded
+from contrafact.search.bisection import segment_ids
+from contrafact.search.gradient_loop import Adam, Point
 
 ITALY = cf.load_dataset("ItalyPowerDemand")
 MOTIONS = cf.load_dataset("BasicMotions")
@@ -32,7 +32,9 @@ def loss_of(explainer, theta, p=0.3):
 
 def test_the_loss_is_the_papers():
     theta = torch.tensor([[[0.0, 1.0, 1.0, 0.5]]], dtype=torch.float64)
-    expected = 0.7 * (1 - 0.3) + 0.6 * 2.5 / 4 + 0.5 * (1 + 0 + 0.125) / 3  # the mean is over differences
+    expected = (
+        0.7 * (1 - 0.3) + 0.6 * 2.5 / 4 + 0.5 * (1 + 0 + 0.125) / 3
+    )  # the mean is over differences
     assert loss_of(cf.CELS(), theta).item() == pytest.approx(expected)
 
 

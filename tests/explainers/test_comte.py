@@ -24,7 +24,11 @@ def linear():
 
 
 def explain(model, rows=X, *, options=None, **params):
-    return cf.CoMTE(**params).fit(model, MOTIONS.X_train, MOTIONS.y_train).explain(rows, **(options or {}))
+    return (
+        cf.CoMTE(**params)
+        .fit(model, MOTIONS.X_train, MOTIONS.y_train)
+        .explain(rows, **(options or {}))
+    )
 
 
 def swap(x, guide, channels):
@@ -64,9 +68,13 @@ def test_channels_are_swapped_whole_and_none_can_be_spared(linear, method):
 def test_where_gains_add_up_no_smaller_set_of_any_distractor_does(method):
     rng = np.random.default_rng(0)
     weight = rng.normal(size=5)
-    reference = rng.normal(size=(40, 5, 4)) + 1.2 * np.repeat([-1, 1], 20)[:, None, None] * weight[:, None]
+    reference = (
+        rng.normal(size=(40, 5, 4)) + 1.2 * np.repeat([-1, 1], 20)[:, None, None] * weight[:, None]
+    )
     explainer = cf.CoMTE(method, n_distractors=3)
-    explainer.fit(cf.as_classifier(two_classes(weight), classes=[0, 1]), reference, np.repeat([0, 1], 20))
+    explainer.fit(
+        cf.as_classifier(two_classes(weight), classes=[0, 1]), reference, np.repeat([0, 1], 20)
+    )
     rows = rng.normal(size=(25, 5, 4)) - 0.5 * weight[:, None]
     result = explainer.explain(rows, target=1)
     moved = result.status == "valid"
@@ -79,7 +87,9 @@ def test_where_gains_add_up_no_smaller_set_of_any_distractor_does(method):
             for size in range(1, result.info["n_channels"][i])
             for channels in combinations(range(5), size)
         ]
-        assert len(smaller) == 0 or (two_classes(weight)(np.array(smaller))[:, 1] < 0.5 + 1e-4).all()
+        assert (
+            len(smaller) == 0 or (two_classes(weight)(np.array(smaller))[:, 1] < 0.5 + 1e-4).all()
+        )
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -172,12 +182,14 @@ def test_calls_are_what_the_model_saw_and_nothing_is_asked_twice(method):
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("share", [5, 9, 30, 80])
-def test_within_a_budget_a_row_does_not_depend_on_its_neighbours(linear, method, share):
+def test_within_a_budget_a_row_does_not_depend_on_its_neighbors(linear, method, share):
     rows = np.repeat(X[:4], 2, axis=0)
     together = explain(linear, rows, method=method, options={"budget": cf.Budget(calls=8 * share)})
     assert together.valid.all() and together.calls.sum() <= 8 * share
     for i in range(0, 8, 2):
-        alone = explain(linear, rows[i : i + 1], method=method, options={"budget": cf.Budget(calls=share)})
+        alone = explain(
+            linear, rows[i : i + 1], method=method, options={"budget": cf.Budget(calls=share)}
+        )
         assert np.array_equal(alone.X_cf[0], together.X_cf[i]) and np.array_equal(
             together.X_cf[i], together.X_cf[i + 1]
         )
@@ -185,7 +197,9 @@ def test_within_a_budget_a_row_does_not_depend_on_its_neighbours(linear, method,
 
 def test_a_deadline_gives_a_distractor(linear):
     result = explain(linear, options={"budget": cf.Budget(seconds=1e-9)})
-    assert result.valid.all() and np.array_equal(result.X_cf, MOTIONS.X_train[result.info["guide_index"]])
+    assert result.valid.all() and np.array_equal(
+        result.X_cf, MOTIONS.X_train[result.info["guide_index"]]
+    )
 
 
 def test_rows_are_worked_on_in_parts(linear, monkeypatch):

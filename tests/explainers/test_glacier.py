@@ -31,7 +31,9 @@ def test_sliding_along_the_boundary_pays(network):
     first_crossing, nearest = explain(network, weights="unconstrained"), explain(network)
     assert first_crossing.valid.all() and nearest.valid.all()
     assert l2(nearest).mean() < l2(first_crossing).mean()
-    assert (l2(nearest) < l2(cf.LineSearch().fit(network, ITALY.X_train, ITALY.y_train).explain(X))).all()
+    assert (
+        l2(nearest) < l2(cf.LineSearch().fit(network, ITALY.X_train, ITALY.y_train).explain(X))
+    ).all()
 
 
 @pytest.mark.parametrize("weights", ["local", "global"])
@@ -66,7 +68,8 @@ def test_every_option_matters(network, option, value):
 @pytest.mark.parametrize(("option", "value"), [("strength", 2.0), ("n_segments", 4)])
 def test_every_option_of_local_weights_matters(network, option, value):
     assert not np.array_equal(
-        explain(network, weights="local").X_cf, explain(network, weights="local", **{option: value}).X_cf
+        explain(network, weights="local").X_cf,
+        explain(network, weights="local", **{option: value}).X_cf,
     )
 
 
@@ -75,7 +78,9 @@ def test_units_do_not_matter(linear):
         return linear.predict_proba(X.reshape(len(X), -1) / 1e3)
 
     plain = cf.Glacier(max_iter=20).fit(
-        cf.as_classifier(lambda X: linear.predict_proba(X.reshape(len(X), -1)), classes=linear.classes_),
+        cf.as_classifier(
+            lambda X: linear.predict_proba(X.reshape(len(X), -1)), classes=linear.classes_
+        ),
         ITALY.X_train,
         ITALY.y_train,
     )

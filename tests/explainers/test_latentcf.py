@@ -7,8 +7,8 @@ from linear_autoencoder import Pca
 from sklearn.ensemble import RandomForestClassifier
 
 import contrafact as cf
-from contrafact.models.autoencoders import ConvAutoencoder, LSTMAutoencoder
-from contrafact.models.networks import BiLSTM, SmallCNN, seeded
+from contrafact.nn.autoencoders import ConvAutoencoder, LSTMAutoencoder
+from contrafact.nn.networks import BiLSTM, SmallCNN, seeded
 
 ITALY = cf.load_dataset("ItalyPowerDemand")
 X = ITALY.X_test[np.random.default_rng(0).permutation(len(ITALY.X_test))[:30]]
@@ -42,7 +42,9 @@ def digits():
     with seeded(0):
         autoencoder = ConvAutoencoder((1, 8, 8), latent=16, widths=(12, 16))
         module = SmallCNN(1, 10)
-    model = cf.fit_classifier(module, data.X_train[:500], data.y_train[:500], lr=5e-3, max_epochs=10)
+    model = cf.fit_classifier(
+        module, data.X_train[:500], data.y_train[:500], lr=5e-3, max_epochs=10
+    )
     return data, model, cf.fit_autoencoder(autoencoder, data.X_train[:500], lr=5e-3, max_epochs=20)
 
 
@@ -64,15 +66,17 @@ def outside(edit, axes):
 def off_the_image(autoencoder, points, start):
     """How far points are from the nearest D(z), found anew from `start` (root mean square)."""
     points, z = torch.as_tensor(points), start.clone().requires_grad_()
-    optimiser = torch.optim.LBFGS([z], lr=1, max_iter=300, line_search_fn="strong_wolfe", tolerance_change=0)
+    optimizer = torch.optim.LBFGS(
+        [z], lr=1, max_iter=300, line_search_fn="strong_wolfe", tolerance_change=0
+    )
 
     def closure():
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss = (autoencoder.decode(z) - points).square().sum()
         loss.backward()
         return loss
 
-    optimiser.step(closure)
+    optimizer.step(closure)
     return (autoencoder.decode(z) - points).square().mean((1, 2)).sqrt().detach().numpy()
 
 
@@ -157,7 +161,9 @@ def test_confidence_is_searched_for(method, linear, autoencoder):
 
 
 def test_confidence_is_kept(linear, autoencoder):
-    explainer = cf.LatentCF(autoencoder=autoencoder, max_iter=50).fit(linear, ITALY.X_train, ITALY.y_train)
+    explainer = cf.LatentCF(autoencoder=autoencoder, max_iter=50).fit(
+        linear, ITALY.X_train, ITALY.y_train
+    )
     result = explainer.explain(X[:10], confidence=0.8)
     assert result.valid.all() and (result.target_proba[:, 1] >= 0.8).all()
 
@@ -177,7 +183,9 @@ def test_models_without_gradients_are_felt_out(linear, autoencoder):
         return linear.predict_proba(x.reshape(len(x), -1))
 
     black_box = cf.as_classifier(hidden, classes=linear.classes_)
-    felt, exact = (explain(model, autoencoder, rows=X[:12], max_iter=150) for model in (black_box, linear))
+    felt, exact = (
+        explain(model, autoencoder, rows=X[:12], max_iter=150) for model in (black_box, linear)
+    )
     assert felt.valid.all() and not felt.info["fallback"].any()
     assert felt.info["iterations"].max() <= 30
     ways = felt.delta.reshape(12, -1), exact.delta.reshape(12, -1)
@@ -216,7 +224,9 @@ def test_important_segments_are_spared(bilstm, autoencoder, weights):
 
     def share(result):
         size = np.abs(result.delta.reshape(20, -1))
-        return ((size * dear).sum(1) / size.sum(1))[~steered.info["fallback"] & ~free.info["fallback"]]
+        return ((size * dear).sum(1) / size.sum(1))[
+            ~steered.info["fallback"] & ~free.info["fallback"]
+        ]
 
     assert len(share(free)) >= 10
     assert share(steered).mean() < 0.95 * share(free).mean()
@@ -260,7 +270,10 @@ def test_the_autoencoder_matters(linear, autoencoder, narrow):
     [
         ({"weights": "rigid"}, "weights must be one of .*, got 'rigid'"),
         ({"autoencoder": "vae"}, "'vae' is not an autoencoder"),
-        ({"autoencoder": ConvAutoencoder((1, 9))}, r"autoencoder takes instances of shape \(1, 9\)"),
+        (
+            {"autoencoder": ConvAutoencoder((1, 9))},
+            r"autoencoder takes instances of shape \(1, 9\)",
+        ),
     ],
     ids=str,
 )

@@ -8,9 +8,9 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
 import contrafact as cf
-from contrafact.explainers.importance import averages_over_time
-from contrafact.explainers.nativeguide import barycentre, warping_paths
-from contrafact.models.networks import FCN, seeded
+from contrafact.explainers.nativeguide import barycenter, warping_paths
+from contrafact.explainers.support.importance import averages_over_time
+from contrafact.nn.networks import FCN, seeded
 
 ITALY = cf.load_dataset("ItalyPowerDemand")
 X = ITALY.X_test[np.random.default_rng(0).permutation(len(ITALY.X_test))[:30]]
@@ -18,7 +18,11 @@ MODES = ("window", "blend", "cam")
 
 
 def explain(model, data=ITALY, rows=X, *, options=None, **params):
-    return cf.NativeGuide(**params).fit(model, data.X_train, data.y_train).explain(rows, **(options or {}))
+    return (
+        cf.NativeGuide(**params)
+        .fit(model, data.X_train, data.y_train)
+        .explain(rows, **(options or {}))
+    )
 
 
 def fit(make, data):
@@ -71,11 +75,17 @@ def test_windows_go_across_channels():
     model = fit(LogisticRegression(max_iter=500), data)
     result = explain(model, data, data.X_test[:12])
     for x_cf, x, start, length in zip(
-        result.X_cf, result.X, result.info["window_start"], result.info["window_length"], strict=True
+        result.X_cf,
+        result.X,
+        result.info["window_start"],
+        result.info["window_length"],
+        strict=True,
     ):
         changed = (x_cf != x).any(1)
         assert (
-            changed.all() and not (x_cf != x)[:, :start].any() and not (x_cf != x)[:, start + length :].any()
+            changed.all()
+            and not (x_cf != x)[:, :start].any()
+            and not (x_cf != x)[:, start + length :].any()
         )
 
 
@@ -88,10 +98,12 @@ def pairs(channels=2, length=30, n=5):
 
 
 @pytest.mark.parametrize("beta", [0.0, 0.3, 0.5, 0.8, 1.0])
-def test_barycentre_is_the_average_along_the_path(beta):
+def test_barycenter_is_the_average_along_the_path(beta):
     x, n = pairs()
     paths = warping_paths(x.numpy(), n.numpy())
-    curve = barycentre(x, n, torch.from_numpy(paths), torch.full((len(x),), beta, dtype=torch.float64))
+    curve = barycenter(
+        x, n, torch.from_numpy(paths), torch.full((len(x),), beta, dtype=torch.float64)
+    )
     for a, b, path, found in zip(x.numpy(), n.numpy(), paths, curve.numpy(), strict=True):
         i, j = path[: 1 + int((path.sum(1) < 2 * 29).sum())].T
         for c in range(2):
@@ -103,23 +115,23 @@ def test_barycentre_is_the_average_along_the_path(beta):
         np.testing.assert_allclose(exact, beta * (1 - beta) * dtw_distance(a, b), rtol=1e-9)
 
 
-def test_barycentre_begins_at_the_instance_and_ends_at_the_guide():
+def test_barycenter_begins_at_the_instance_and_ends_at_the_guide():
     for dtype in (torch.float32, torch.float64):
         x, n = (part.to(dtype) for part in pairs())
         path = torch.from_numpy(warping_paths(x.double().numpy(), n.double().numpy()))
         ends = torch.zeros(len(x), dtype=dtype)
-        assert torch.equal(barycentre(x, n, path, ends), x)
-        assert torch.equal(barycentre(x, n, path, ends + 1), n)
+        assert torch.equal(barycenter(x, n, path, ends), x)
+        assert torch.equal(barycenter(x, n, path, ends + 1), n)
 
 
-def test_barycentre_is_nearer_to_both_than_the_straight_average():
+def test_barycenter_is_nearer_to_both_than_the_straight_average():
     time = np.arange(60)
     x, n = (
         np.stack([np.exp(-0.5 * ((time - at - lag) / 3) ** 2) for lag in lags])[:, None]
         for at, lags in ((15, (0, 0, 0, 0)), (15, (7, 12, 17, 22)))
     )
     half = torch.full((4,), 0.5, dtype=torch.float64)
-    curve = barycentre(*map(torch.from_numpy, (x, n, warping_paths(x, n))), half).numpy()
+    curve = barycenter(*map(torch.from_numpy, (x, n, warping_paths(x, n))), half).numpy()
     for a, b, ours, plain in zip(x, n, curve, (x + n) / 2, strict=True):
         far = dtw_distance(plain, a) + dtw_distance(plain, b)
         assert dtw_distance(ours, a) + dtw_distance(ours, b) < 0.8 * far
@@ -129,8 +141,12 @@ def test_a_bump_moves_where_the_straight_line_would_make_two():
     time = torch.arange(60.0, dtype=torch.float64)
     x, n = (torch.exp(-0.5 * ((time - at) / 2) ** 2)[None, None] for at in (20, 40))
     half = torch.tensor([0.5], dtype=torch.float64)
-    middle = barycentre(x, n, torch.from_numpy(warping_paths(x.numpy(), n.numpy())), half)[0, 0]
-    assert int(middle.argmax()) == 30 and float(middle[30]) > 0.95 and float(middle[[20, 40]].max()) < 0.1
+    middle = barycenter(x, n, torch.from_numpy(warping_paths(x.numpy(), n.numpy())), half)[0, 0]
+    assert (
+        int(middle.argmax()) == 30
+        and float(middle[30]) > 0.95
+        and float(middle[[20, 40]].max()) < 0.1
+    )
 
 
 def test_blend_takes_the_smallest_weight(linear):
@@ -141,12 +157,15 @@ def test_blend_takes_the_smallest_weight(linear):
     rows = torch.from_numpy(X)
     path = torch.from_numpy(warping_paths(X, guide.numpy()))
     np.testing.assert_allclose(
-        result.X_cf, barycentre(rows, guide, path, torch.from_numpy(weight)), atol=1e-12
+        result.X_cf, barycenter(rows, guide, path, torch.from_numpy(weight)), atol=1e-12
     )
-    less = barycentre(rows, guide, path, torch.from_numpy(weight - 2**-10)).numpy()
+    less = barycenter(rows, guide, path, torch.from_numpy(weight - 2**-10)).numpy()
     # Right at the boundary the model's word alone is not enough: a search wants a clear lead.
     lead = (
-        2 * linear.predict_proba(less[:, 0])[np.arange(30), np.searchsorted(linear.classes_, result.target)]
+        2
+        * linear.predict_proba(less[:, 0])[
+            np.arange(30), np.searchsorted(linear.classes_, result.target)
+        ]
         - 1
     )
     assert (lead < 1e-4).all()
@@ -221,7 +240,9 @@ def test_a_valid_guide_is_never_thrown_away(mode):
 
     model = cf.as_classifier(by_heart, classes=np.unique(ITALY.y_train))
     result = explain(model, mode=mode)
-    assert result.valid.all() and np.array_equal(result.X_cf, ITALY.X_train[result.info["guide_index"]])
+    assert result.valid.all() and np.array_equal(
+        result.X_cf, ITALY.X_train[result.info["guide_index"]]
+    )
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -255,7 +276,9 @@ def test_a_frozen_window_and_a_frozen_channel_stay(mode):
     frozen = np.zeros((6, 100), bool)
     frozen[2], frozen[:, 30:45] = True, True
     rows = data.X_test[:20]
-    result = explain(model, data, rows, mode=mode, options={"constraints": cf.Constraints(frozen=frozen)})
+    result = explain(
+        model, data, rows, mode=mode, options={"constraints": cf.Constraints(frozen=frozen)}
+    )
     assert np.array_equal(result.X_cf[:, frozen], rows[:, frozen])
     assert result.valid.mean() >= 0.9 and (result.X_cf != rows)[:, ~frozen].any(1).all()
 
@@ -271,7 +294,9 @@ def test_with_constraints_the_best_of_what_was_tried_is_kept():
     reference = np.repeat([0.0, 1.0], 3)[:, None, None] * np.ones((6, 1, 24))
     model = cf.as_classifier(thirds, classes=[0, 1])
     explainer = cf.NativeGuide(n_segments=3).fit(model, reference, np.repeat([0, 1], 3))
-    result = explainer.explain(np.zeros((2, 1, 24)), constraints=cf.Constraints(frozen=np.arange(24) == 12))
+    result = explainer.explain(
+        np.zeros((2, 1, 24)), constraints=cf.Constraints(frozen=np.arange(24) == 12)
+    )
     assert result.valid.all() and (result.X_cf[:, 0] == (np.arange(24) < 8)).all()
 
 
@@ -304,7 +329,8 @@ def test_every_option_matters(linear, mode, option, value):
 
 
 @pytest.mark.parametrize(
-    ("option", "value"), [("mode", "gradient"), ("n_segments", 1), ("steps", 0), ("metric", "manhattan")]
+    ("option", "value"),
+    [("mode", "gradient"), ("n_segments", 1), ("steps", 0), ("metric", "manhattan")],
 )
 def test_bad_options_are_refused(linear, option, value):
     with pytest.raises(ValueError, match=rf"{option}.*{value}"):

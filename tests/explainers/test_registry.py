@@ -10,13 +10,16 @@ from sklearn.linear_model import LogisticRegression
 
 import contrafact as cf
 from contrafact import explainers
-from contrafact.engine import Explainer, Tags
+from contrafact.engine import Tags
 from contrafact.explainers.registry import explainer_classes
+from contrafact.explainers.support.explainer import Explainer
 
 
 def test_every_method_of_the_room_is_found():
     found = explainer_classes()
-    classes = {name: getattr(explainers, name) for name in explainers.__all__ if name != "ClassAudit"}
+    classes = {
+        name: getattr(explainers, name) for name in explainers.__all__ if name != "ClassAudit"
+    }
     public = {name for name, thing in classes.items() if inspect.isclass(thing)}
     assert public == set(found) >= {"NearestUnlike", "LineSearch", "RandomMask", "RandomTarget"}
     assert all(issubclass(cls, Explainer) and not inspect.isabstract(cls) for cls in found.values())
@@ -43,7 +46,9 @@ def iris():
 @pytest.mark.parametrize("reference", ["array", "tuple", "dataset"])
 def test_one_line_equals_fit_and_explain(iris, reference):
     data, model = iris
-    given = {"array": data.X_train, "tuple": (data.X_train, data.y_train), "dataset": data}[reference]
+    given = {"array": data.X_train, "tuple": (data.X_train, data.y_train), "dataset": data}[
+        reference
+    ]
     X = data.X_test[:10]
     result = cf.explain(model, X, "setosa", reference=given, method="NearestUnlike", k=2)
     expected = cf.NearestUnlike().fit(model, data.X_train, data.y_train).explain(X, "setosa", k=2)
@@ -76,7 +81,10 @@ def test_rows_of_a_dataset_are_not_taken_for_series(iris):
     data, model = iris
     with pytest.raises(ValueError, match="holds row data"):
         cf.explain(model, data.X_test, reference=data, method=SeriesOnly())
-    assert cf.explain(model, data.X_test, reference=data.X_train, method=SeriesOnly()).modality == "series"
+    assert (
+        cf.explain(model, data.X_test, reference=data.X_train, method=SeriesOnly()).modality
+        == "series"
+    )
 
 
 def test_an_explainer_with_its_parameters_serves_as_the_method(iris):
@@ -92,5 +100,7 @@ def test_unknown_methods_are_named(iris):
         ValueError, match=r"method 'Nearest' is unknown. Methods: .*LineSearch.*NearestUnlike"
     ):
         cf.explain(model, data.X_test, method="Nearest")
-    with pytest.raises(TypeError, match=r"an Explainer object or the name of one, got .*LineSearch"):
+    with pytest.raises(
+        TypeError, match=r"an Explainer object or the name of one, got .*LineSearch"
+    ):
         cf.explain(model, data.X_test, method=cf.LineSearch)

@@ -8,7 +8,7 @@ import torch
 from sklearn.linear_model import LogisticRegression
 
 import contrafact as cf
-from contrafact.explainers.shapelets import best_cut, window_distance
+from contrafact.explainers.support.shapelets import best_cut, window_distance
 
 SMALL = {"n_candidates": 300, "max_shapelets": 20}
 PATTERN = 2.5 * np.sin(np.linspace(0, 2 * np.pi, 12))
@@ -37,7 +37,9 @@ def test_distances_are_those_of_aeon():
     X[3, :, 10:40] = 1.0  # flat windows
     transform = RandomShapeletTransform(200, 12, random_state=0).fit(X, y)
     ours = [
-        window_distance(torch.tensor(X[:, channel]), torch.tensor(X[case, channel, start : start + length]))
+        window_distance(
+            torch.tensor(X[:, channel]), torch.tensor(X[case, channel, start : start + length])
+        )
         for _, length, start, channel, case, *_ in transform.shapelets
     ]
     smallest = torch.stack([distance.min(1).values for distance in ours], 1).numpy()
@@ -53,7 +55,9 @@ def test_distance_of_every_window_by_the_formula():
         return (v - v.mean()) / v.std()
 
     expected = [[np.mean((z(s) - z(row[t : t + 7])) ** 2) for t in range(24)] for row in x]
-    np.testing.assert_allclose(window_distance(torch.tensor(x), torch.tensor(s)), expected, atol=1e-10)
+    np.testing.assert_allclose(
+        window_distance(torch.tensor(x), torch.tensor(s)), expected, atol=1e-10
+    )
 
 
 def test_cut_parts_the_class_from_the_others():
@@ -89,12 +93,14 @@ def test_inserted_shapelets_sit_at_the_local_level():
     result = explainer.explain(X, target="wave")
     inserted = [j for j, s in enumerate(explainer.shapelets_) if result.classes[s.column] == "wave"]
     single = np.isin(result.info["shapelet"], inserted)
-    for x, x_cf, changed in zip(result.X[single], result.X_cf[single], result.changed[single], strict=True):
+    for x, x_cf, changed in zip(
+        result.X[single], result.X_cf[single], result.changed[single], strict=True
+    ):
         assert x_cf[changed].mean() == pytest.approx(x[changed].mean(), abs=1e-9)
     assert single.any()
 
 
-def test_a_wave_is_removed_by_the_neighbours_stretch():
+def test_a_wave_is_removed_by_the_neighbors_stretch():
     explainer, (X, y) = fitted()
     wave = explainer.classifier_.classes.tolist().index("wave")
     explainer.shapelets_ = [s for s in explainer.shapelets_ if s.column == wave]
@@ -171,7 +177,9 @@ def test_budgets_and_confidence():
 
 
 @pytest.mark.parametrize(
-    "option", [{"n_candidates": 60}, {"max_shapelets": 2}, {"max_length": 0.1}, {"random_state": 3}], ids=str
+    "option",
+    [{"n_candidates": 60}, {"max_shapelets": 2}, {"max_length": 0.1}, {"random_state": 3}],
+    ids=str,
 )
 def test_option_matters(option):
     (plain, (X, _)), (other, _) = fitted(), fitted(**option)
@@ -184,12 +192,18 @@ def test_option_matters(option):
 def test_three_classes_and_fitting_on_one():
     data = cf.load_dataset("ArrowHead")
     model = LogisticRegression(max_iter=500).fit(data.X_train[:, 0], data.y_train)
-    result = cf.SETS(**SMALL).fit(model, data.X_train, data.y_train).explain(data.X_test[:10], target="2")
+    result = (
+        cf.SETS(**SMALL)
+        .fit(model, data.X_train, data.y_train)
+        .explain(data.X_test[:10], target="2")
+    )
     assert result.valid.all() and (result.cf_labels == "2").all()
     one_class = data.X_train[model.predict(data.X_train[:, 0]) == "0"]
     lone = cf.SETS(**SMALL).fit(model, one_class).explain(data.X_test[:5], target="1")
     new = lone.status != "already_target"
-    assert (lone.status[new] == "infeasible").all() and all("no row" in m for m in lone.message[new])
+    assert (lone.status[new] == "infeasible").all() and all(
+        "no row" in m for m in lone.message[new]
+    )
 
 
 @pytest.mark.parametrize(

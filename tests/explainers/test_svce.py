@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from torch import nn
 
 import contrafact as cf
-from contrafact.models.networks import seeded
+from contrafact.nn.networks import seeded
 
 INF = math.inf
 DIGITS = load_digits()
@@ -85,7 +85,15 @@ def half_space():
 
 @pytest.mark.parametrize(
     ("norm", "optimizer"),
-    [(1.0, "afw"), (1.5, "afw"), (2.0, "afw"), (INF, "afw"), (1.0, "apgd"), (2.0, "apgd"), (INF, "apgd")],
+    [
+        (1.0, "afw"),
+        (1.5, "afw"),
+        (2.0, "afw"),
+        (INF, "afw"),
+        (1.0, "apgd"),
+        (2.0, "apgd"),
+        (INF, "apgd"),
+    ],
 )
 def test_ball_box_and_frozen_region_are_kept(cnn, norm, optimizer):
     radius = {1.0: 4.0, 1.5: 1.0, 2.0: 0.8, INF: 0.15}[norm]
@@ -117,10 +125,14 @@ def test_bounds_hold_per_channel():
     model = HalfSpace(d=20)
     series = np.random.default_rng(0).uniform(0.0, 0.2, size=(60, 2, 10)).astype(np.float32)
     bounds = ([0.0, -1.0], [0.5, 0.3])
-    result = cf.SVCE(norm=2, radius=3.0, bounds=bounds, **QUICK).fit(model, series).explain(series[:6])
+    result = (
+        cf.SVCE(norm=2, radius=3.0, bounds=bounds, **QUICK).fit(model, series).explain(series[:6])
+    )
     for channel, (low, high) in enumerate(zip(*bounds, strict=True)):
         part = result.X_cf[:, channel]
-        assert part.min() == pytest.approx(low, abs=1e-6) and part.max() == pytest.approx(high, abs=1e-6)
+        assert part.min() == pytest.approx(low, abs=1e-6) and part.max() == pytest.approx(
+            high, abs=1e-6
+        )
 
 
 def test_bounds_default_to_the_range_of_the_reference_data():
@@ -153,7 +165,9 @@ def test_confidence_within_a_radius_is_the_best_there_is(norm, optimizer):
     """Linear scores: the best lead in the ball is ε ‖w‖_q − margin; the gap must vanish there."""
     model, reference, rows, margin = half_space()
     radius = 0.7 * margin.mean() / np.linalg.norm(model.w.numpy(), DUAL[norm])
-    explainer = cf.SVCE(norm=norm, optimizer=optimizer, radius=float(radius), bounds=(-100.0, 100.0))
+    explainer = cf.SVCE(
+        norm=norm, optimizer=optimizer, radius=float(radius), bounds=(-100.0, 100.0)
+    )
     result = explainer.fit(model, reference).explain(rows)
     lead = radius * np.linalg.norm(model.w.numpy(), DUAL[norm]) - margin
     np.testing.assert_allclose(result.info["confidence_after"], 1 / (1 + np.exp(-lead)), rtol=2e-3)
@@ -166,7 +180,9 @@ class PerRow(cf.SVCE):
     """SVCE within a given radius for every row: many radii in one batch."""
 
     def _ball(self, batch, rows):
-        return replace(super()._ball(batch, rows), eps=torch.as_tensor(self.radii, dtype=torch.float32)[rows])
+        return replace(
+            super()._ball(batch, rows), eps=torch.as_tensor(self.radii, dtype=torch.float32)[rows]
+        )
 
 
 def test_auto_radius_is_the_smallest_on_a_fine_grid(cnn, smallest):
@@ -176,7 +192,9 @@ def test_auto_radius_is_the_smallest_on_a_fine_grid(cnn, smallest):
     grid = 1.01 ** np.arange(-10, 6)
     within = PerRow(radius=1.0, n_iter=40, restarts=2).fit(cnn, X_TRAIN, Y_TRAIN)
     within.radii = (auto.info["radius"][:, None] * grid).ravel()
-    result = within.explain(np.repeat(images, len(grid), axis=0), target=np.repeat(auto.target, len(grid)))
+    result = within.explain(
+        np.repeat(images, len(grid), axis=0), target=np.repeat(auto.target, len(grid))
+    )
     np.testing.assert_allclose(result.info["norm_used"], within.radii, rtol=5e-2)
     valid = result.valid.reshape(6, len(grid))
     assert valid.any(1).all() and not valid[:, 0].any()
@@ -245,9 +263,12 @@ def test_a_given_radius_stops_at_the_confidence_asked_for(cnn):
 def test_more_restarts_are_at_least_as_good(cnn):
     """The first of five is the one; an l1 ball and few steps leave room to improve."""
     one, five = (
-        explain(cnn, norm=1, radius=2.0, n_iter=8, restarts=n).info["confidence_after"] for n in (1, 5)
+        explain(cnn, norm=1, radius=2.0, n_iter=8, restarts=n).info["confidence_after"]
+        for n in (1, 5)
     )
-    assert (np.log(five) >= np.log(one) - 1e-4).all() and np.log(five).mean() > np.log(one).mean() + 1e-3
+    assert (np.log(five) >= np.log(one) - 1e-4).all() and np.log(five).mean() > np.log(
+        one
+    ).mean() + 1e-3
 
 
 def test_seeds_reproduce_and_matter(cnn):
@@ -286,10 +307,13 @@ def test_a_large_logit_gap_gives_no_nan():
     target = model(torch.from_numpy(X)).argmin(1).numpy()
     assert (score[:, -1] - score[:, 0] > 800).all()
     for radius in ("auto", 4.0):
-        result = cf.SVCE(norm=2, radius=radius, **QUICK).fit(model, X_TRAIN).explain(X, target=target)
+        result = (
+            cf.SVCE(norm=2, radius=radius, **QUICK).fit(model, X_TRAIN).explain(X, target=target)
+        )
         assert np.isfinite(result.X_cf).all() and not (result.status == "failed").any()
         assert all(
-            np.isfinite(result.info[name]).all() for name in ("norm_used", "fw_gap", "confidence_after")
+            np.isfinite(result.info[name]).all()
+            for name in ("norm_used", "fw_gap", "confidence_after")
         )
         moved = np.linalg.norm(result.delta.reshape(len(X), -1), axis=1)
         assert (moved > 0.1).all()
@@ -324,11 +348,13 @@ def test_every_option_matters(cnn, option, value):
 
 
 def test_the_optimizer_matters(cnn):
-    afw, apgd = (explain(cnn, norm=2, radius=0.8, n_iter=6, restarts=1, optimizer=o) for o in ("afw", "apgd"))
+    afw, apgd = (
+        explain(cnn, norm=2, radius=0.8, n_iter=6, restarts=1, optimizer=o) for o in ("afw", "apgd")
+    )
     assert np.abs(afw.X_cf - apgd.X_cf).max() > 1e-3
 
 
-def test_objectives_are_what_is_optimised(cnn):
+def test_objectives_are_what_is_optimized(cnn):
     """The margin wins in margin, darkness in darkness; radius below what turns the class."""
     logp, margin, dark = (
         explain(cnn, radius=0.4, objective=o, restarts=2) for o in ("logp", "margin", brightness)
@@ -351,7 +377,9 @@ def test_the_unit_of_the_objective_does_not_matter(cnn):
         return -1e-2 * point.score.log_softmax(1).gather(1, point.target[:, None])[:, 0]
 
     few = {"radius": 0.4, "n_iter": 5, "restarts": 5}
-    plain, small = (explain(cnn, objective=o, **few).info["confidence_after"] for o in ("logp", scaled))
+    plain, small = (
+        explain(cnn, objective=o, **few).info["confidence_after"] for o in ("logp", scaled)
+    )
     np.testing.assert_allclose(small, plain, rtol=5e-4)
 
 
@@ -363,13 +391,27 @@ def test_the_unit_of_the_objective_does_not_matter(cnn):
         ({"radius": -1}, r"radius must be 'auto' or a finite number above 0, got -1"),
         ({"radius": "small"}, r"radius must be .*'small'"),
         ({"optimizer": "x"}, r"optimizer must be 'afw' or 'apgd', got 'x'"),
-        ({"optimizer": "apgd", "norm": 1.5}, r"'apgd' takes norm 1, 2 or inf, got 1\.5; 'afw' takes any"),
+        (
+            {"optimizer": "apgd", "norm": 1.5},
+            r"'apgd' takes norm 1, 2 or inf, got 1\.5; 'afw' takes any",
+        ),
         ({"restarts": 0}, r"restarts must be at least 1"),
         ({"n_iter": 0}, r"n_iter and restarts must be at least 1, got 0"),
         ({"objective": "loss"}, r"objective must be .*'loss'"),
         ({"bounds": (1.0, 0.0)}, r"bounds must be .*; got \(1\.0, 0\.0\)"),
     ],
-    ids=["norm", "nan", "radius", "word", "optimizer", "apgd", "restarts", "n_iter", "objective", "bounds"],
+    ids=[
+        "norm",
+        "nan",
+        "radius",
+        "word",
+        "optimizer",
+        "apgd",
+        "restarts",
+        "n_iter",
+        "objective",
+        "bounds",
+    ],
 )
 def test_bad_parameters_are_refused(params, message):
     with pytest.raises(ValueError, match=message):
@@ -401,8 +443,14 @@ def test_series_of_a_logistic_regression(norm):
     model = LogisticRegression(max_iter=2000).fit(gun.X_train[:, 0], gun.y_train)
     series = gun.X_test[:8]
     bounds = (-50.0, 50.0)
-    result = cf.SVCE(norm=norm, bounds=bounds, **QUICK).fit(model, gun.X_train, gun.y_train).explain(series)
-    exact = np.abs(model.decision_function(series[:, 0])) / np.linalg.norm(model.coef_[0], DUAL[norm])
+    result = (
+        cf.SVCE(norm=norm, bounds=bounds, **QUICK)
+        .fit(model, gun.X_train, gun.y_train)
+        .explain(series)
+    )
+    exact = np.abs(model.decision_function(series[:, 0])) / np.linalg.norm(
+        model.coef_[0], DUAL[norm]
+    )
     assert result.valid.all() and (result.info["radius"] <= 1.02 * exact + 1e-3).all()
     assert (model.predict(result.X_cf[:, 0]) == result.target).all()
 
@@ -410,7 +458,9 @@ def test_series_of_a_logistic_regression(norm):
 def test_rows_of_iris():
     rows, y = load_iris(return_X_y=True)
     model = LogisticRegression(max_iter=500).fit(rows, y)
-    result = cf.SVCE(norm=2, **QUICK).fit(model, rows, y).explain(rows[::15], target=(y[::15] + 1) % 3)
+    result = (
+        cf.SVCE(norm=2, **QUICK).fit(model, rows, y).explain(rows[::15], target=(y[::15] + 1) % 3)
+    )
     assert result.valid.all() and (model.predict(result.X_cf) == (y[::15] + 1) % 3).all()
     assert (result.X_cf >= rows.min(0) - 1e-6).all() and (result.X_cf <= rows.max(0) + 1e-6).all()
 

@@ -164,7 +164,9 @@ def test_a_frozen_window_and_a_frozen_channel_stay():
     explainer = cf.TSEvo(**SMALL).fit(model, X, y)
     middle = X[y == "middle"][:12]
     free = explainer.explain(middle, target="late")
-    held = explainer.explain(middle, target="late", constraints=cf.Constraints(frozen=frozen, upper=2.2))
+    held = explainer.explain(
+        middle, target="late", constraints=cf.Constraints(frozen=frozen, upper=2.2)
+    )
     assert free.changed[:, frozen].any() and not held.changed[:, frozen].any()
     assert free.valid.all() and held.valid.all() and held.X_cf[held.changed].max() <= 2.2
 
@@ -194,14 +196,20 @@ def test_a_budget_is_kept_and_more_of_it_is_never_worse(evolve):
     small, large = (evolve(options={"budget": cf.Budget(calls=12 * c)}) for c in (12, 60))
     assert small.calls.max() <= 12 and large.calls.max() <= 60
     assert (
-        small.valid.all() and (merit(large) <= merit(small)).all() and merit(large).sum() < merit(small).sum()
+        small.valid.all()
+        and (merit(large) <= merit(small)).all()
+        and merit(large).sum() < merit(small).sum()
     )
 
 
 def test_out_of_reach_takes_the_line_and_says_so(evolve):
     result = evolve(options={"constraints": cf.Constraints(frozen=np.arange(24) < 22)})
     lost = ~result.valid
-    assert lost.any() and result.info["fallback"][lost].all() and set(result.status[lost]) == {"infeasible"}
+    assert (
+        lost.any()
+        and result.info["fallback"][lost].all()
+        and set(result.status[lost]) == {"infeasible"}
+    )
     assert not result.info["fallback"][~lost].any() and (result.info["reached"][lost] == 0).all()
 
 
@@ -211,7 +219,9 @@ def test_a_class_without_reference_rows_is_told():
     keep = y != "late"
     result = cf.TSEvo(**SMALL).fit(model, X[keep], y[keep]).explain(X[:3], target="late")
     new = result.status != "already_target"
-    assert (result.status[new] == "infeasible").all() and all("no row" in m for m in result.message[new])
+    assert (result.status[new] == "infeasible").all() and all(
+        "no row" in m for m in result.message[new]
+    )
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ from torch import nn
 
 import contrafact as cf
 from contrafact.explainers import tsnuc
-from contrafact.explainers.carrier import Carrier
-from contrafact.models.autoencoders import ConvAutoencoder, LSTMAutoencoder
-from contrafact.models.networks import FCN, BiLSTM, seeded
+from contrafact.explainers.support.code_network import Carrier
+from contrafact.nn.autoencoders import ConvAutoencoder, LSTMAutoencoder
+from contrafact.nn.networks import FCN, BiLSTM, seeded
 
 ITALY = cf.load_dataset("ItalyPowerDemand")
 MOTIONS = cf.load_dataset("BasicMotions")
@@ -164,7 +164,7 @@ def paper_search(explainer, module, x, target, *, feedback, residual, max_iter, 
         for layer, part in zip(layers, carrier.weights.split(d * d + d), strict=True):
             layer.weight.copy_(part[: d * d].reshape(d, d).T)
             layer.bias.copy_(part[d * d :])
-    optimiser = torch.optim.Adam(network.parameters(), lr=1e-3)
+    optimizer = torch.optim.Adam(network.parameters(), lr=1e-3)
     z = autoencoder.encode(x)
     still = autoencoder.decode(network(z)).detach()
     path, losses = [], []
@@ -172,7 +172,9 @@ def paper_search(explainer, module, x, target, *, feedback, residual, max_iter, 
         z_hat = network(z)
         x_cf = autoencoder.decode(z_hat)
         if residual:
-            x_cf = x + (x_cf - still)  # the slope of |x − x'| is 0 only where x' is x to the last bit
+            x_cf = x + (
+                x_cf - still
+            )  # the slope of |x − x'| is 0 only where x' is x to the last bit
         logits = module(x_cf)
         entropy = nn.functional.cross_entropy(logits, torch.tensor([target]))
         distance = ((x - x_cf) / autoencoder.scaling.std).abs().mean()
@@ -181,9 +183,9 @@ def paper_search(explainer, module, x, target, *, feedback, residual, max_iter, 
         losses.append(loss.item())
         if logits.argmax(1).item() == target:
             break
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss.backward()
-        optimiser.step()
+        optimizer.step()
         if feedback:
             z = z_hat.detach()
     return torch.stack(path), np.array(losses), x_cf.detach()
@@ -201,9 +203,13 @@ def paper_search(explainer, module, x, target, *, feedback, residual, max_iter, 
 @pytest.mark.parametrize("kind", ["fcn", "bilstm"])
 def test_the_search_is_the_papers(models, autoencoder, kind, how):
     model = models[kind]
-    explainer = fitted(model, autoencoder, preset="paper", noise_mean=0.0, noise_std=0.0, max_iter=20, **how)
+    explainer = fitted(
+        model, autoencoder, preset="paper", noise_mean=0.0, noise_std=0.0, max_iter=20, **how
+    )
     result = explainer.explain(X[:12])
-    long = [i for i in range(12) if result.info["converged"][i] and result.info["iterations"][i] >= 4]
+    long = [
+        i for i in range(12) if result.info["converged"][i] and result.info["iterations"][i] >= 4
+    ]
     assert len(long) >= 3  # of a run that stops at once there is nothing to compare
     for i in long:
         x = torch.from_numpy(X[i : i + 1]).float()
@@ -222,7 +228,9 @@ def test_the_search_is_the_papers(models, autoencoder, kind, how):
 
 
 def test_gradients_are_not_promised_where_there_are_none(forest, autoencoder):
-    with pytest.raises(ValueError, match=r"mode='gradient' needs a model with gradients.*'predict_only'"):
+    with pytest.raises(
+        ValueError, match=r"mode='gradient' needs a model with gradients.*'predict_only'"
+    ):
         fitted(forest, autoencoder, mode="gradient")
 
 
@@ -231,9 +239,15 @@ def test_gradients_are_not_promised_where_there_are_none(forest, autoencoder):
     [
         ({"mode": "exact"}, "mode must be one of auto, .*, got 'exact'"),
         ({"preset": "thesis"}, "preset must be one of library, paper, got 'thesis'"),
-        ({"centroids": "medoids"}, "centroids must be one of predictions, labels, prototypes, got 'medoids'"),
+        (
+            {"centroids": "medoids"},
+            "centroids must be one of predictions, labels, prototypes, got 'medoids'",
+        ),
         ({"autoencoder": "vae"}, "'vae' is not an autoencoder"),
-        ({"autoencoder": ConvAutoencoder((1, 9))}, r"autoencoder takes instances of shape \(1, 9\)"),
+        (
+            {"autoencoder": ConvAutoencoder((1, 9))},
+            r"autoencoder takes instances of shape \(1, 9\)",
+        ),
     ],
     ids=str,
 )
@@ -266,7 +280,9 @@ def test_predict_only_never_looks_at_a_slope(fcn, autoencoder):
     # A near tie of probabilities is not clear enough to stop at; labels alone cannot show it.
     same = slopes.info["iterations"] == steps.info["iterations"]
     assert same.sum() >= 10 and slopes.info["converged"][same].sum() >= 8
-    np.testing.assert_allclose(steps.info["loss_curve"][same], slopes.info["loss_curve"][same], atol=1e-5)
+    np.testing.assert_allclose(
+        steps.info["loss_curve"][same], slopes.info["loss_curve"][same], atol=1e-5
+    )
     np.testing.assert_allclose(steps.info["path"][same], slopes.info["path"][same], atol=1e-5)
 
 
@@ -297,7 +313,7 @@ def test_slopes_that_are_felt_out_agree_with_exact_ones(models, autoencoder, kin
 
 
 def three_waves(n=90, seed=0):
-    """Three classes of series of which the middle one lies nearer to one neighbour than to the other."""
+    """Three classes of series of which the middle one lies nearer to one neighbor than to the other."""
     rng = np.random.default_rng(seed)
     y = np.arange(n) % 3
     t = np.linspace(0, 2 * np.pi, 20)
@@ -333,7 +349,9 @@ def test_centroids_of_labels_and_of_predictions_differ_where_the_model_errs(line
     codes = ITALY.X_train.reshape(len(y), -1) @ pca.axes.numpy()
     said, found = linear.predict(ITALY.X_train[:, 0]), {}
     for how, label in (("labels", y), ("predictions", said)):
-        explainer = cf.TSNUC(autoencoder=pca, skip=True, n_centroids=1, centroids=how, shorten=False)
+        explainer = cf.TSNUC(
+            autoencoder=pca, skip=True, n_centroids=1, centroids=how, shorten=False
+        )
         explainer.fit(linear, ITALY.X_train, y)
         mean = np.stack([codes[label == c].mean(0) for c in linear.classes_])
         np.testing.assert_allclose(explainer.centroids_.place, mean, atol=1e-9)
@@ -413,7 +431,10 @@ def test_the_papers_preset_is_its_settings_and_given_ones_win(linear):
 
     preset, of_preset = explain(preset="paper")
     assert type(preset.latent_.autoencoder) is LSTMAutoencoder
-    assert (preset.latent_.autoencoder.latent, preset.latent_.autoencoder.recur.in_features) == (128, 256)
+    assert (preset.latent_.autoencoder.latent, preset.latent_.autoencoder.recur.in_features) == (
+        128,
+        256,
+    )
     assert preset.centroids_.owner.tolist() == [0, 1]
     assert cf.TSNUC(preset="paper")._setting("max_iter") == PAPER["max_iter"]
 
@@ -423,7 +444,12 @@ def test_the_papers_preset_is_its_settings_and_given_ones_win(linear):
     _, explicit = explain(**PAPER)
     assert same(of_preset, explicit)
     trained = {"autoencoder": preset.latent_.autoencoder}
-    for name, value in (("noise_std", 0.1), ("noise_mean", 0.0), ("residual", True), ("shorten", True)):
+    for name, value in (
+        ("noise_std", 0.1),
+        ("noise_mean", 0.0),
+        ("residual", True),
+        ("shorten", True),
+    ):
         _, given = explain(**{"preset": "paper", **trained, name: value})
         _, expected = explain(**{**PAPER, **trained, name: value})
         assert same(given, expected) and not same(given, of_preset)
@@ -453,7 +479,13 @@ def test_noise_follows_the_seed(linear, autoencoder):
 
 def test_the_residual_takes_the_reconstruction_error_away(linear, rough):
     """With the distance as the only term the first loss is the change that no movement makes."""
-    alone = {"skip": True, "lambda_model": 0.0, "lambda_centroid": 0.0, "lambda_distance": 1.0, "max_iter": 1}
+    alone = {
+        "skip": True,
+        "lambda_model": 0.0,
+        "lambda_centroid": 0.0,
+        "lambda_distance": 1.0,
+        "max_iter": 1,
+    }
 
     def change(residual):
         result = fitted(linear, rough, residual=residual, **alone).explain(X[:12])
@@ -487,7 +519,7 @@ def test_rows_that_do_not_turn_take_the_line_and_say_so(linear, autoencoder):
 
 
 def test_the_edit_is_a_movement_of_the_decoder(linear):
-    """The decoder's plane is all the method may move in; the line to a neighbour leaves it."""
+    """The decoder's plane is all the method may move in; the line to a neighbor leaves it."""
     pca = Pca(ITALY.X_train, 6)
     result = fitted(linear, pca, skip=True, max_iter=300, lr=5e-3).explain(X[:20])
     axes, edit = pca.axes.numpy(), result.delta.reshape(20, -1)
@@ -538,7 +570,9 @@ def test_k_counterfactuals_differ(linear, autoencoder):
     each = result.X_cf.reshape(6, 3, -1)
     assert (np.linalg.norm(each[:, :, None] - each[:, None], axis=-1) + np.eye(3) > 1e-3).all()
     # The first of each starts at the instance's own code: it is the one that k = 1 gives.
-    np.testing.assert_allclose(each[:, 0], fitted(linear, autoencoder).explain(X[:6]).X_cf[:, 0], atol=1e-5)
+    np.testing.assert_allclose(
+        each[:, 0], fitted(linear, autoencoder).explain(X[:6]).X_cf[:, 0], atol=1e-5
+    )
 
 
 @pytest.fixture(scope="module")

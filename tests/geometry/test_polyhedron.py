@@ -21,7 +21,11 @@ def problems(kind, n=8, d=9, m=12, seed=0):
     A, x, z = rng.normal(size=(n, m, d)), rng.normal(size=(n, d)), rng.normal(size=(n, d))
     lo, hi, frozen = np.full((n, d), -INF), np.full((n, d), INF), np.zeros((n, d), bool)
     if kind == "integers":  # ties everywhere
-        A, x, z = rng.integers(-2, 3, A.shape) * 1.0, rng.integers(-3, 4, x.shape) * 1.0, np.round(2 * z)
+        A, x, z = (
+            rng.integers(-2, 3, A.shape) * 1.0,
+            rng.integers(-3, 4, x.shape) * 1.0,
+            np.round(2 * z),
+        )
     if kind == "dependent":
         A[:, m // 2 :], A[:, ::3] = A[:, : m - m // 2], 2 * A[:, ::3]
         A[:, :, 1], x[:, 1] = A[:, :, 0], x[:, 0]
@@ -38,7 +42,9 @@ def problems(kind, n=8, d=9, m=12, seed=0):
 
 def solve(norm, x, A, b, lo=-INF, hi=INF, frozen=None, **more):
     x, A, b, lo, hi = (torch.as_tensor(v, dtype=torch.float64) for v in (x, A, b, lo, hi))
-    return nearest_point(x, A, b, norm, (lo, hi), None if frozen is None else torch.as_tensor(frozen), **more)
+    return nearest_point(
+        x, A, b, norm, (lo, hi), None if frozen is None else torch.as_tensor(frozen), **more
+    )
 
 
 def by_cvxpy(norm, x, A, b, lo, hi, frozen):
@@ -97,7 +103,10 @@ def test_many_sizes(seed):
     length = np.linalg.norm(A, axis=2)
     none = [
         linprog(
-            0 * x[i], A[i] / length[i][:, None], b[i] / length[i], bounds=np.stack([lo_[i], hi_[i]], 1)
+            0 * x[i],
+            A[i] / length[i][:, None],
+            b[i] / length[i],
+            bounds=np.stack([lo_[i], hi_[i]], 1),
         ).status
         == 2
         for i in range(6)
@@ -161,7 +170,11 @@ def test_no_solution_comes_with_a_proof(norm):
     x, A, b, lo, hi, _ = problems("box", 60, 4, 8)
     found = solve(norm, x, A, b, lo, hi)
     none = found.infeasible.numpy()
-    assert 5 < none.sum() < 55 and (found.lower_bound[none] == INF).all() and found.delta[none].isnan().all()
+    assert (
+        5 < none.sum() < 55
+        and (found.lower_bound[none] == INF).all()
+        and found.delta[none].isnan().all()
+    )
     for i in np.flatnonzero(none):
         y = found.y[i].numpy()
         u = y @ A[i]
@@ -174,7 +187,7 @@ def test_no_solution_comes_with_a_proof(norm):
 
 @pytest.mark.parametrize("norm", NORMS)
 def test_the_bound_is_that_of_y(norm):
-    """g(y) by cvxpy: minimise the Lagrangian over the box."""
+    """g(y) by cvxpy: minimize the Lagrangian over the box."""
     x, A, b, lo, hi, _ = problems("box", 4)
     lo, hi = np.maximum(lo, -9), np.minimum(hi, 9)
     found = solve(norm, x, A, b, lo, hi)
@@ -182,15 +195,17 @@ def test_the_bound_is_that_of_y(norm):
         delta = cp.Variable(9)
         objective = cp.norm(delta, 1) if norm == "l1" else cp.sum_squares(delta) / 2
         lagrangian = objective + found.y[i].numpy() @ (A[i] @ (x[i] + delta) - b[i])
-        g = cp.Problem(cp.Minimize(lagrangian), [x[i] + delta >= lo[i], x[i] + delta <= hi[i]]).solve(
-            "CLARABEL"
-        )
+        g = cp.Problem(
+            cp.Minimize(lagrangian), [x[i] + delta >= lo[i], x[i] + delta <= hi[i]]
+        ).solve("CLARABEL")
         bound = g if norm == "l1" else math.sqrt(2 * max(g, 0))
         assert bound == pytest.approx(found.lower_bound[i].item(), abs=1e-4)
 
 
 @settings(max_examples=60, deadline=None)
-@example(25961, "box", 5, 5)  # a sliver: y is 4e10 there, and rounding of Aᵀy once made the bound too good
+@example(
+    25961, "box", 5, 5
+)  # a sliver: y is 4e10 there, and rounding of Aᵀy once made the bound too good
 @given(st.integers(0, 10**6), st.sampled_from(KINDS), st.integers(1, 12), st.integers(1, 12))
 def test_no_solution_is_below_its_bound(seed, kind, d, m):
     if kind == "dependent":
@@ -199,7 +214,11 @@ def test_no_solution_is_below_its_bound(seed, kind, d, m):
     for norm in NORMS:
         found = solve(norm, *given_)
         size = 1 + np.abs(given_[0]).max()
-        assert (found.gap >= -1e-8 * size).all() and (found.lower_bound >= 0).all() and (found.y >= 0).all()
+        assert (
+            (found.gap >= -1e-8 * size).all()
+            and (found.lower_bound >= 0).all()
+            and (found.y >= 0).all()
+        )
         assert found.value.isfinite().logical_xor(found.infeasible).all()
         check_kept(found, *given_)
 
@@ -238,7 +257,9 @@ def test_shared_half_spaces(norm):
     x, A, b, *_ = problems("plain", 12)
     which = torch.arange(12) % 3
     apart = solve(norm, x, A[which], b)
-    torch.testing.assert_close(solve(norm, x, A[:3], b, which=which).delta, apart.delta, equal_nan=True)
+    torch.testing.assert_close(
+        solve(norm, x, A[:3], b, which=which).delta, apart.delta, equal_nan=True
+    )
     one = solve(norm, x, A[0], b[0])
     repeated = solve(norm, x, np.repeat(A[:1], 12, 0), np.repeat(b[:1], 12, 0))
     torch.testing.assert_close(one.delta, repeated.delta, equal_nan=True)

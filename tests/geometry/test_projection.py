@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contrafact.geometry import inputs, project
+from contrafact.geometry import arguments, project
 
 INF = math.inf
 NORMS = [1, 2, INF]
@@ -106,7 +106,7 @@ def test_a_point_inside_comes_back_bit_for_bit(p):
 
 @pytest.mark.parametrize("p", NORMS)
 def test_rows_blocks_radii_and_bounds(p, monkeypatch):
-    monkeypatch.setattr(inputs, "_BLOCK", 60)
+    monkeypatch.setattr(arguments, "_BLOCK", 60)
     x, c = (a.reshape(7, 3, 10) for a in sample(7, 30))
     eps, lo, hi = np.linspace(0, 12, 7), np.array([-1.0, 0.0, 0.0]), np.array([1.0, 1.0, 2.0])
     y = project(x, c, eps, p, (lo, hi))
@@ -133,7 +133,10 @@ def test_half_precision(dtype, p):
     ("change", "message"),
     [
         ({"p": 1.5}, "p must be 1 or 2 or inf, got 1.5"),
-        ({"center": torch.tensor([[0.5, 0.5], [0.5, 1.2]])}, r"center\[1\] is outside bounds \(0, 1\)"),
+        (
+            {"center": torch.tensor([[0.5, 0.5], [0.5, 1.2]])},
+            r"center\[1\] is outside bounds \(0, 1\)",
+        ),
         ({"center": torch.full((2, 2), torch.nan)}, r"center\[0\] contains NaN or inf"),
         ({"x": torch.full((2, 2), INF)}, r"x\[0\] contains NaN or inf"),
         ({"eps": -0.1}, "eps must be finite and not negative"),

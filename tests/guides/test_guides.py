@@ -13,7 +13,7 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 
-from contrafact.guides import NearestUnlikeCluster, NearestUnlikeNeighbour
+from contrafact.guides import NearestUnlikeCluster, NearestUnlikeNeighbor
 from contrafact.models import as_classifier
 
 
@@ -51,9 +51,11 @@ def points(kind, rng, n, d):
     return {
         "normal": lambda: values,
         "whole numbers": lambda: rng.integers(0, 3, (n, d)).astype(float),  # ties everywhere
-        "copies": lambda: values[rng.integers(0, 3, n)],  # more equals than any short list of leaders
+        "copies": lambda: values[
+            rng.integers(0, 3, n)
+        ],  # more equals than any short list of leaders
         "large offset": lambda: values + 1e6,
-        "two offsets": lambda: values + 1e6 * rng.choice([-1, 1], (n, 1)),  # centring cannot help
+        "two offsets": lambda: values + 1e6 * rng.choice([-1, 1], (n, 1)),  # centering cannot help
         "one outlier": lambda: values * np.where(np.arange(n) == 0, 1e6, 1)[:, None],
         "tiny": lambda: values * 1e-25,  # squares vanish in float32
         "huge": lambda: values * 1e25,
@@ -61,7 +63,16 @@ def points(kind, rng, n, d):
     }[kind]()
 
 
-KINDS = ["normal", "whole numbers", "copies", "large offset", "two offsets", "one outlier", "tiny", "huge"]
+KINDS = [
+    "normal",
+    "whole numbers",
+    "copies",
+    "large offset",
+    "two offsets",
+    "one outlier",
+    "tiny",
+    "huge",
+]
 
 
 @settings(max_examples=150, deadline=None)
@@ -73,12 +84,12 @@ KINDS = ["normal", "whole numbers", "copies", "large offset", "two offsets", "on
     d=st.sampled_from([1, 2, 7, 40]),
     k=st.integers(1, 6),
 )
-def test_neighbours_equal_a_brute_force_search(kind, dtype, seed, n, d, k):
+def test_neighbors_equal_a_brute_force_search(kind, dtype, seed, n, d, k):
     rng = np.random.default_rng(seed)
     both = points(kind, rng, n + 5, d).astype(np.float32 if dtype == torch.float32 else np.float64)
     x, reference = both[:5], both[5:]
     classifier = as_classifier(Parity(dtype), classes=["a", "b", "c"])
-    guide = NearestUnlikeNeighbour().fit(classifier, reference)
+    guide = NearestUnlikeNeighbor().fit(classifier, reference)
     labels = classifier.predict(reference)
     for target in "abc":
         arrays, index = guide.guide(x, target, k)
@@ -92,13 +103,13 @@ def test_neighbours_equal_a_brute_force_search(kind, dtype, seed, n, d, k):
 def test_blocks_of_queries_change_nothing(monkeypatch, max_elements):
     rng = np.random.default_rng(3)
     reference, x = points("copies", rng, 80, 4), rng.normal(size=(30, 4))
-    monkeypatch.setattr(NearestUnlikeNeighbour, "max_elements", max_elements)
-    guide = NearestUnlikeNeighbour().fit(by_first, reference)
+    monkeypatch.setattr(NearestUnlikeNeighbor, "max_elements", max_elements)
+    guide = NearestUnlikeNeighbor().fit(by_first, reference)
     expected = brute_force(x, reference, by_first(reference).argmax(1) == 1, 4)
     np.testing.assert_array_equal(guide.guide(x, 1, 4)[1], expected)
 
 
-@pytest.mark.parametrize("kind", [NearestUnlikeNeighbour, NearestUnlikeCluster])
+@pytest.mark.parametrize("kind", [NearestUnlikeNeighbor, NearestUnlikeCluster])
 def test_only_what_the_model_puts_in_the_class(kind):
     """Half of the labels are wrong; the guide never follows them."""
     X, y = load_iris(return_X_y=True)
@@ -115,23 +126,27 @@ def test_only_what_the_model_puts_in_the_class(kind):
 def test_labels_name_the_outputs_of_a_raw_module():
     module = torch.nn.Linear(2, 3)
     reference = np.random.default_rng(0).normal(size=(50, 2))
-    guide = NearestUnlikeNeighbour().fit(module, reference, np.array(["a", "b", "c"] * 16 + ["a", "b"]))
+    guide = NearestUnlikeNeighbor().fit(
+        module, reference, np.array(["a", "b", "c"] * 16 + ["a", "b"])
+    )
     with torch.no_grad():
         column = module(torch.from_numpy(reference).float()).argmax(1).numpy()
     _, index = guide.guide(reference[:4], "c")
-    expected = brute_force(*(a.astype(np.float32) for a in (reference[:4], reference)), column == 2, 1)
+    expected = brute_force(
+        *(a.astype(np.float32) for a in (reference[:4], reference)), column == 2, 1
+    )
     np.testing.assert_array_equal(index, expected)
 
 
 @pytest.mark.parametrize(
     "guide",
     [
-        NearestUnlikeNeighbour(),
-        NearestUnlikeNeighbour(diverse=True),
-        NearestUnlikeNeighbour("dtw"),
+        NearestUnlikeNeighbor(),
+        NearestUnlikeNeighbor(diverse=True),
+        NearestUnlikeNeighbor("dtw"),
         NearestUnlikeCluster(3),
     ],
-    ids=["neighbour", "diverse", "dtw", "cluster"],
+    ids=["neighbor", "diverse", "dtw", "cluster"],
 )
 def test_several_targets_in_one_call(guide):
     rng = np.random.default_rng(5)
@@ -142,14 +157,16 @@ def test_several_targets_in_one_call(guide):
     for i, target in enumerate(targets):
         one_array, one_index = guide.guide(x[i : i + 1], target, k=2)
         assert torch.equal(arrays[i], one_array[0]) and torch.equal(index[i], one_index[0])
-    assert (guide.candidate_class_[index] == torch.tensor(["abc".index(t) for t in targets])[:, None]).all()
+    assert (
+        guide.candidate_class_[index] == torch.tensor(["abc".index(t) for t in targets])[:, None]
+    ).all()
 
 
 @pytest.mark.parametrize("window", [None, 0.1])
-def test_dtw_neighbours_are_those_of_aeon(window):
+def test_dtw_neighbors_are_those_of_aeon(window):
     rng = np.random.default_rng(2)
     reference, x = rng.normal(size=(25, 2, 12)).cumsum(2), rng.normal(size=(4, 2, 12)).cumsum(2)
-    guide = NearestUnlikeNeighbour("dtw", window=window).fit(by_first, reference)
+    guide = NearestUnlikeNeighbor("dtw", window=window).fit(by_first, reference)
     distance = np.array([[dtw_distance(a, b, window=window) for b in reference] for a in x])
     member = by_first(reference).argmax(1) == 1
     _, index = guide.guide(x, 1, 3)
@@ -165,10 +182,12 @@ def smallest_gap(guides):
 def test_diverse_guides_are_spread(metric):
     rng = np.random.default_rng(7)
     # Five copies, nearly, of each series: the nearest k are copies of one.
-    reference = (rng.normal(size=(12, 1, 1, 10)) + 0.01 * rng.normal(size=(12, 5, 1, 10))).reshape(60, 1, 10)
+    reference = (rng.normal(size=(12, 1, 1, 10)) + 0.01 * rng.normal(size=(12, 5, 1, 10))).reshape(
+        60, 1, 10
+    )
     x = rng.normal(size=(10, 1, 10))
-    k_nearest = NearestUnlikeNeighbour(metric).fit(by_first, reference)
-    diverse = NearestUnlikeNeighbour(metric, diverse=True).fit(by_first, reference)
+    k_nearest = NearestUnlikeNeighbor(metric).fit(by_first, reference)
+    diverse = NearestUnlikeNeighbor(metric, diverse=True).fit(by_first, reference)
     k = 4
     near_arrays, near = k_nearest.guide(x, 1, k)
     arrays, index = diverse.guide(x, 1, k)
@@ -185,19 +204,26 @@ def test_diverse_guides_are_no_closer_together_than_the_nearest(seed):
     rng = np.random.default_rng(seed)
     reference, x = rng.normal(size=(200, 3)), rng.normal(size=(20, 3))
     near, spread = (
-        NearestUnlikeNeighbour(diverse=d).fit(by_first, reference).guide(x, 1, 3)[0] for d in (False, True)
+        NearestUnlikeNeighbor(diverse=d).fit(by_first, reference).guide(x, 1, 3)[0]
+        for d in (False, True)
     )
-    gaps = [(float(smallest_gap(a)), float(smallest_gap(b))) for a, b in zip(near, spread, strict=True)]
+    gaps = [
+        (float(smallest_gap(a)), float(smallest_gap(b))) for a, b in zip(near, spread, strict=True)
+    ]
     assert all(b >= a for a, b in gaps) and any(b > a for a, b in gaps)
 
 
 def test_too_few_for_diversity_are_all_taken():
     reference = np.array([[1.0], [2.0], [3.0], [-1.0]])
-    _, index = NearestUnlikeNeighbour(diverse=True).fit(by_first, reference).guide(reference[3:], 1, k=5)
+    _, index = (
+        NearestUnlikeNeighbor(diverse=True).fit(by_first, reference).guide(reference[3:], 1, k=5)
+    )
     assert index.tolist() == [[0, 1, 2, -1, -1]]
 
 
-@pytest.mark.parametrize("guide", [NearestUnlikeNeighbour(), NearestUnlikeCluster(4)], ids=["row", "cluster"])
+@pytest.mark.parametrize(
+    "guide", [NearestUnlikeNeighbor(), NearestUnlikeCluster(4)], ids=["row", "cluster"]
+)
 def test_a_class_that_the_model_never_gives_has_no_guide(guide):
     reference = -1 - np.random.default_rng(0).random((20, 3))
     guide.fit(as_classifier(by_first, classes=["low", "high"]), reference, ["low", "high"] * 10)
@@ -211,7 +237,7 @@ def test_a_class_that_the_model_never_gives_has_no_guide(guide):
 def test_confident_candidates_are_preferred():
     rng = np.random.default_rng(4)
     reference, x = rng.normal(scale=2, size=(80, 2)), rng.normal(size=(10, 2)) - [2, 0]
-    guide = NearestUnlikeNeighbour().fit(by_first, reference)
+    guide = NearestUnlikeNeighbor().fit(by_first, reference)
     p = by_first(reference)[:, 1]
     plain, firm = guide.guide(x, 1, 2)[1], guide.guide(x, 1, 2, confidence=0.9)[1]
     np.testing.assert_array_equal(firm, brute_force(x, reference, p >= 0.9, 2))
@@ -225,7 +251,9 @@ def test_confident_candidates_are_preferred():
 def test_confident_clusters_are_preferred():
     reference = np.array([[0.5, 0.0], [0.6, 0.0], [5.0, 0.0], [5.1, 0.0], [-1.0, 0.0]])
     guide = NearestUnlikeCluster(2).fit(by_first, reference)
-    near, far = (guide.guide(reference[4:], 1, confidence=c)[0][0, 0, 0].item() for c in (None, 0.9))
+    near, far = (
+        guide.guide(reference[4:], 1, confidence=c)[0][0, 0, 0].item() for c in (None, 0.9)
+    )
     assert (near, far) == pytest.approx((0.55, 5.05))
 
 
@@ -234,10 +262,14 @@ def test_one_cluster_is_the_mean_of_the_class(shape):
     rng = np.random.default_rng(8)
     reference = rng.normal(size=(50, *shape))
     labels = by_first(reference).argmax(1)
-    guide = NearestUnlikeCluster().fit(by_first, reference, 1 - labels)  # the labels are wrong, all of them
+    guide = NearestUnlikeCluster().fit(
+        by_first, reference, 1 - labels
+    )  # the labels are wrong, all of them
     for c in (0, 1):
         arrays, index = guide.guide(reference[:3], c)
-        np.testing.assert_allclose(arrays[:, 0], np.broadcast_to(reference[labels == c].mean(0), (3, *shape)))
+        np.testing.assert_allclose(
+            arrays[:, 0], np.broadcast_to(reference[labels == c].mean(0), (3, *shape))
+        )
         assert index.tolist() == [[c]] * 3
 
 
@@ -245,17 +277,19 @@ def outside_the_circle(X):
     return np.eye(2)[(np.linalg.norm(X, axis=1) > 1).astype(int)]
 
 
-def test_a_centre_the_model_rejects_is_replaced_by_its_nearest_member():
+def test_a_center_the_model_rejects_is_replaced_by_its_nearest_member():
     rng = np.random.default_rng(9)
     angle = rng.uniform(0, 2 * np.pi, 40)
     ring = np.stack([np.cos(angle), np.sin(angle)], 1) * rng.uniform(1.5, 3, (40, 1))
     disc = rng.normal(scale=0.2, size=(30, 2))
     guide = NearestUnlikeCluster().fit(outside_the_circle, np.concatenate([ring, disc]))
-    centre = ring.mean(0)
-    assert np.linalg.norm(centre) < 1  # inside: the model would say "disc"
-    expected = ring[np.linalg.norm(ring - centre, axis=1).argmin()]
+    center = ring.mean(0)
+    assert np.linalg.norm(center) < 1  # inside: the model would say "disc"
+    expected = ring[np.linalg.norm(ring - center, axis=1).argmin()]
     np.testing.assert_array_equal(guide.guide(disc[:1], 1)[0][0, 0], expected)
-    np.testing.assert_array_equal(guide.candidate_proba_, np.eye(2))  # of the member, not of the centre
+    np.testing.assert_array_equal(
+        guide.candidate_proba_, np.eye(2)
+    )  # of the member, not of the center
     np.testing.assert_allclose(guide.guide(ring[:1], 0)[0][0, 0], disc.mean(0))
 
 
@@ -268,11 +302,11 @@ def test_clusters_are_those_of_k_means(random_state):
     guide = NearestUnlikeCluster(3, random_state).fit(by_first, reference)
     assert torch.bincount(guide.candidate_class_).tolist() == [3, 3]
     members = reference[labels == 1].reshape(-1, 4)
-    centres = KMeans(3, n_init=3, random_state=random_state).fit(members).cluster_centers_
+    centers = KMeans(3, n_init=3, random_state=random_state).fit(members).cluster_centers_
     arrays, index = guide.guide(reference[-5:], 1, k=4)
     for row, guides in zip(reference[-5:], arrays, strict=True):
-        nearest_first = np.argsort(np.linalg.norm(centres - row, axis=1))
-        np.testing.assert_allclose(guides[:3, 0], centres[nearest_first])
+        nearest_first = np.argsort(np.linalg.norm(centers - row, axis=1))
+        np.testing.assert_allclose(guides[:3, 0], centers[nearest_first])
     assert (index[:, 3] == -1).all() and index[:, :3].sort(1).values.tolist() == [[3, 4, 5]] * 5
 
 
@@ -286,7 +320,7 @@ def test_no_more_clusters_than_distinct_rows():
 def test_the_model_is_asked_once_per_reference_row():
     classifier = as_classifier(by_first, classes=["low", "high"])
     reference = np.random.default_rng(0).normal(size=(50, 3))
-    guide = NearestUnlikeNeighbour().fit(classifier, reference)
+    guide = NearestUnlikeNeighbor().fit(classifier, reference)
     guide.guide(reference, "low", 3)
     assert classifier.rows_evaluated == 50
 
@@ -294,9 +328,12 @@ def test_the_model_is_asked_once_per_reference_row():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda g, x: NearestUnlikeNeighbour("cosine"), "'euclidean' or 'dtw', got 'cosine'"),
+        (lambda g, x: NearestUnlikeNeighbor("cosine"), "'euclidean' or 'dtw', got 'cosine'"),
         (lambda g, x: NearestUnlikeCluster(0), "n_clusters must be at least 1, got 0"),
-        (lambda g, x: NearestUnlikeNeighbour("dtw").fit(by_first, x), r"needs series .*, got \(5, 3\)"),
+        (
+            lambda g, x: NearestUnlikeNeighbor("dtw").fit(by_first, x),
+            r"needs series .*, got \(5, 3\)",
+        ),
         (
             lambda g, x: g.guide(x, "pont"),
             "target 'pont' is not a class of this model. Classes: 'gun', 'point'",
@@ -308,7 +345,7 @@ def test_the_model_is_asked_once_per_reference_row():
 )
 def test_errors_say_what_was_given(call, message):
     x = np.random.default_rng(0).normal(size=(5, 3))
-    guide = NearestUnlikeNeighbour().fit(as_classifier(by_first, classes=["gun", "point"]), x)
+    guide = NearestUnlikeNeighbor().fit(as_classifier(by_first, classes=["gun", "point"]), x)
     with pytest.raises(ValueError, match=message):
         call(guide, x)
 
@@ -328,7 +365,7 @@ def test_the_search_costs_little_more_than_one_matrix_product():
     reference, x = (rng.standard_normal((n, 1, 500), dtype=np.float32) for n in (10_000, 1_000))
     for series in (reference, x):
         series[..., 1:] += 50  # far from the origin, as raw measurements are
-    guide = NearestUnlikeNeighbour().fit(by_first, reference)
+    guide = NearestUnlikeNeighbor().fit(by_first, reference)
     target = np.arange(1_000) % 2
     a, b = torch.from_numpy(x).flatten(1), torch.from_numpy(reference).flatten(1)
 
@@ -341,5 +378,7 @@ def test_the_search_costs_little_more_than_one_matrix_product():
     member = by_first(reference).argmax(1)
     np.testing.assert_array_equal(
         guide.guide(x[:20], target[:20])[1],
-        np.concatenate([brute_force(x[i : i + 1], reference, member == target[i], 1) for i in range(20)]),
+        np.concatenate(
+            [brute_force(x[i : i + 1], reference, member == target[i], 1) for i in range(20)]
+        ),
     )

@@ -32,7 +32,9 @@ def test_guides_are_in_the_class_and_the_nearest(model, kind, target):
 
 
 def test_median_guides_are_reference_rows(model):
-    arrays, _ = NearestUnlikePrototype("median", 3).fit(model, X, NAMES).guide(X[:5], "virginica", k=3)
+    arrays, _ = (
+        NearestUnlikePrototype("median", 3).fit(model, X, NAMES).guide(X[:5], "virginica", k=3)
+    )
     rows = {row.tobytes() for row in X}
     assert all(one.numpy().tobytes() in rows for one in arrays.flatten(0, 1))
 
@@ -46,12 +48,16 @@ def test_it_learns_what_the_model_says_not_the_labels(model):
 
     guide = NearestUnlikePrototype("lvq", 2).fit(cf.as_classifier(wide, classes=["a", "b"]), X)
     width = guide.candidates_[:, 1]
-    assert (width[guide.candidate_class_ == 1] > 3).all() and (width[guide.candidate_class_ == 0] < 3).all()
+    assert (width[guide.candidate_class_ == 1] > 3).all() and (
+        width[guide.candidate_class_ == 0] < 3
+    ).all()
 
 
 def test_diverse_guides_differ_more(model):
     plain, diverse = (
-        NearestUnlikePrototype("median", 8, diverse=d).fit(model, X, NAMES).guide(X[:10], "virginica", k=3)[0]
+        NearestUnlikePrototype("median", 8, diverse=d)
+        .fit(model, X, NAMES)
+        .guide(X[:10], "virginica", k=3)[0]
         for d in (False, True)
     )
 
@@ -89,23 +95,23 @@ def test_methods_follow_the_guide_they_are_told_to(kind):
     data = cf.load_dataset("ItalyPowerDemand")
     model = LogisticRegression(max_iter=500).fit(data.X_train[:, 0], data.y_train)
     for method in (cf.CELS, cf.NativeGuide):
-        with_neighbour, with_kind = (
+        with_neighbor, with_kind = (
             method(guide=guide).fit(model, data.X_train, data.y_train).explain(data.X_test[:20])
-            for guide in ("neighbour", kind)
+            for guide in ("neighbor", kind)
         )
         assert with_kind.valid.all()
-        assert (with_kind.X_cf != with_neighbour.X_cf).any()
-    with pytest.raises(ValueError, match="guide must be 'neighbour'"):
+        assert (with_kind.X_cf != with_neighbor.X_cf).any()
+    with pytest.raises(ValueError, match="guide must be 'neighbor'"):
         cf.CELS(guide="oracle").fit(model, data.X_train, data.y_train)
 
 
-def test_tsnuc_goes_to_learnt_prototypes():
+def test_tsnuc_goes_to_learned_prototypes():
     data = cf.load_dataset("ItalyPowerDemand")
     model = LogisticRegression(max_iter=500).fit(data.X_train[:, 0], data.y_train)
-    means, learnt = (
+    means, learned = (
         cf.TSNUC(max_epochs=5, max_iter=20, centroids=kind).fit(model, data.X_train, data.y_train)
         for kind in ("predictions", "prototypes")
     )
-    assert learnt.centroids_.place.shape == means.centroids_.place.shape
-    assert not torch.allclose(learnt.centroids_.place, means.centroids_.place)
-    assert learnt.explain(data.X_test[:5]).valid.all()
+    assert learned.centroids_.place.shape == means.centroids_.place.shape
+    assert not torch.allclose(learned.centroids_.place, means.centroids_.place)
+    assert learned.explain(data.X_test[:5]).valid.all()

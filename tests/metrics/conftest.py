@@ -7,14 +7,16 @@ import pytest
 import torch
 
 from contrafact.engine.result import Counterfactuals
-from contrafact.models.autoencoders import Autoencoder
+from contrafact.nn.autoencoders import Autoencoder
 
 
 @pytest.fixture
 def make():
     """Build a result: classes follow the probabilities, and the second class is wanted unless told."""
 
-    def build(X, X_cf, proba, cf_proba, *, classes=("a", "b"), target=None, modality="series", **other):
+    def build(
+        X, X_cf, proba, cf_proba, *, classes=("a", "b"), target=None, modality="series", **other
+    ):
         proba, cf_proba, classes = np.array(proba), np.array(cf_proba), np.array(classes)
         n = len(proba)
         cf_labels = classes[np.nan_to_num(cf_proba).argmax(1)]

@@ -14,7 +14,12 @@ NAN = float("nan")
 def test_by_hand(three):
     table = aggregate(evaluate(three))
     assert list(table.columns) == ["direction", "mean", "low", "high", "coverage", "n"]
-    assert table.loc["valid", ["direction", "mean", "coverage", "n"]].tolist() == ["max", 1 / 3, 1, 3]
+    assert table.loc["valid", ["direction", "mean", "coverage", "n"]].tolist() == [
+        "max",
+        1 / 3,
+        1,
+        3,
+    ]
     assert table.loc["l1", ["direction", "mean", "coverage", "n"]].tolist() == ["min", 4, 1, 3]
     assert table.loc["contiguity", ["mean", "coverage", "n"]].tolist() == [0.25, 2 / 3, 3]
     assert table.loc["diversity", ["coverage", "n"]].tolist() == [0, 3]
@@ -29,14 +34,18 @@ def test_each_request_weighs_the_same():
 
 
 def test_tables_read_back_hold_truth_values_and_none():
-    frame = pd.DataFrame({"source": range(4), "valid": np.array([True, False, None, True], dtype=object)})
+    frame = pd.DataFrame(
+        {"source": range(4), "valid": np.array([True, False, None, True], dtype=object)}
+    )
     assert aggregate(frame).loc["valid", ["mean", "coverage", "n"]].tolist() == [2 / 3, 3 / 4, 4]
 
 
 def test_interval_is_that_of_the_mean():
     rng = np.random.default_rng(1)
     values = rng.normal(size=400)
-    frame = pd.DataFrame({"source": np.arange(400), "l2": values, "valid": (values > 0.5).astype(float)})
+    frame = pd.DataFrame(
+        {"source": np.arange(400), "l2": values, "valid": (values > 0.5).astype(float)}
+    )
     table = aggregate(frame)
     for name in ("l2", "valid"):
         error = 1.96 * frame[name].std() / 20
@@ -65,13 +74,17 @@ def test_resampling_by_hand():
     values = np.array([[0.0, NAN], [1.0, 2.0], [5.0, 4.0]])
     mean, low, high = aggregation.bootstrap(values, n_resamples=4, random_state=3)
     w = np.random.default_rng(3).multinomial(3, [1 / 3] * 3, size=4)
-    samples = np.array([[(row @ [0, 1, 5]) / 3, (row @ [0, 2, 4]) / (row[1] + row[2])] for row in w])
+    samples = np.array(
+        [[(row @ [0, 1, 5]) / 3, (row @ [0, 2, 4]) / (row[1] + row[2])] for row in w]
+    )
     np.testing.assert_allclose(mean, [2, 3])
     np.testing.assert_allclose([low, high], np.nanquantile(samples, [0.025, 0.975], axis=0))
 
 
 def test_groups_and_requests(three):
-    frame = pd.concat([evaluate(three).assign(method=m, seed=s) for m in ("p", "q") for s in (0, 1)])
+    frame = pd.concat(
+        [evaluate(three).assign(method=m, seed=s) for m in ("p", "q") for s in (0, 1)]
+    )
     table = aggregate(frame, "method", request=["seed", "source"])
     assert table.index.names == ["method", "metric"]
     assert table.loc[("q", "valid"), ["mean", "n"]].tolist() == [1 / 3, 6]
@@ -90,7 +103,9 @@ def test_own_metrics_bring_their_direction(three):
         def compute(self, result, given):
             return np.full(len(result), 2)
 
-    assert aggregate(evaluate(three, [Constant()])).loc["constant", ["direction", "mean"]].tolist() == [
+    assert aggregate(evaluate(three, [Constant()])).loc[
+        "constant", ["direction", "mean"]
+    ].tolist() == [
         "max",
         2,
     ]

@@ -53,8 +53,12 @@ def test_torch_gives_the_same(three):
     tensors = replace(three, X=torch.from_numpy(three.X), X_cf=torch.from_numpy(three.X_cf))
     reference = (torch.ones(6, 2, 4), torch.tensor([0, 1, 0, 1, 0, 1]))
     numbers = {"classes": np.arange(2), "target": np.ones(3, int), "labels": np.zeros(3, int)}
-    expected = evaluate(replace(three, **numbers), reference=tuple(part.numpy() for part in reference))
-    pd.testing.assert_frame_equal(evaluate(replace(tensors, **numbers), reference=reference), expected)
+    expected = evaluate(
+        replace(three, **numbers), reference=tuple(part.numpy() for part in reference)
+    )
+    pd.testing.assert_frame_equal(
+        evaluate(replace(tensors, **numbers), reference=reference), expected
+    )
 
 
 def test_lifted_series_equal_one_channel(make):
@@ -89,7 +93,8 @@ def test_flipped_is_not_valid(make):
         target=["b"] * 3,
     )
     frame = evaluate(
-        replace(result, cf_labels=np.array(["c", "a", "b"])), ["valid", "flipped", "target_confidence"]
+        replace(result, cf_labels=np.array(["c", "a", "b"])),
+        ["valid", "flipped", "target_confidence"],
     )
     assert frame["valid"].tolist() == [0, 0, 0]
     # The third was never answered: whatever class stands there is nobody's verdict.
@@ -115,7 +120,9 @@ def test_counting_agrees_with_listing(mask):
 
 def test_image_regions_touch_at_sides_over_all_channels():
     changed = np.zeros((2, 2, 3, 4), dtype=bool)
-    changed[0, 0, 0, 0] = changed[0, 1, 1, 0] = True  # one region: they touch, in different channels
+    changed[0, 0, 0, 0] = changed[0, 1, 1, 0] = (
+        True  # one region: they touch, in different channels
+    )
     changed[0, 0, 2, 1] = True  # a corner is not a side
     assert count_regions(changed, "image").tolist() == [2, 0]
     assert count_regions(changed[:, 0, :, 0], "row").tolist() == [1, 0]
@@ -124,9 +131,13 @@ def test_image_regions_touch_at_sides_over_all_channels():
 def test_economy_of_images(make):
     X = np.zeros((2, 2, 3, 4))
     X_cf = X.copy()
-    X_cf[0, 0, 0, 0] = X_cf[0, 1, 1, 0] = X_cf[0, :, 2, 1] = 1  # two that touch, and one at a corner
+    X_cf[0, 0, 0, 0] = X_cf[0, 1, 1, 0] = X_cf[0, :, 2, 1] = (
+        1  # two that touch, and one at a corner
+    )
     p = [[1, 0]] * 2
-    frame = evaluate(make(X, X_cf, p, p, modality="image"), ["segments", "segment_length", "contiguity"])
+    frame = evaluate(
+        make(X, X_cf, p, p, modality="image"), ["segments", "segment_length", "contiguity"]
+    )
     np.testing.assert_array_equal(frame.iloc[:, 2:], [[2, 3 / 2, 1 / 2], [0, NAN, NAN]])
 
 
@@ -135,7 +146,9 @@ def test_concentration_from_one_value_to_all(make):
     p = [[1, 0]] * 2
     frame = evaluate(make(np.zeros((2, 4)), X_cf, p, p, modality="row"), ["gini", "hoyer"])
     np.testing.assert_allclose(frame.iloc[:, 2:], [[3 / 4, 1], [0, 0]])
-    one = evaluate(make(np.zeros((1, 1)), np.ones((1, 1)), p[:1], p[:1], modality="row"), ["gini", "hoyer"])
+    one = evaluate(
+        make(np.zeros((1, 1)), np.ones((1, 1)), p[:1], p[:1], modality="row"), ["gini", "hoyer"]
+    )
     np.testing.assert_array_equal(one.iloc[:, 2:], [[0, NAN]])
 
 
@@ -156,7 +169,9 @@ def test_relative_distance_by_hand(make):
     p = np.eye(4)[[0] * 4]
     result = make(X, X_cf, p, p, classes=classes, target=target, modality="row")
     reference = np.array([[6.0, 8.0], [30.0, 40.0], [0.1, 0.0], [0.0, 0.0]])
-    scores = evaluate(result, "relative_distance", (reference, ["b", "b", "a", "c"]))["relative_distance"]
+    scores = evaluate(result, "relative_distance", (reference, ["b", "b", "a", "c"]))[
+        "relative_distance"
+    ]
     # c has a reference row equal to the instance, d has none: undefined.
     np.testing.assert_array_equal(scores, [0.5, 0, NAN, NAN])
 
@@ -180,7 +195,12 @@ def test_empty_result(three):
 
 def test_all_that_can_be_computed_and_why_not_the_rest(three):
     rows = np.random.default_rng(0).normal(size=(6, 2, 4))
-    needs = list_metrics().set_index("name")["needs"].str.split(", ").map(lambda parts: set(parts) - {""})
+    needs = (
+        list_metrics()
+        .set_index("name")["needs"]
+        .str.split(", ")
+        .map(lambda parts: set(parts) - {""})
+    )
     for passed, available in [
         ({}, set()),
         ({"reference": rows}, {"reference"}),
@@ -255,19 +275,35 @@ class Short(Metric):
         (("knn_distance",), ValueError, "'knn_distance' needs.*pass reference=X,"),
         (("relative_distance",), ValueError, r"pass reference=\(X, y\)"),
         (("relative_distance", np.ones((2, 2, 4))), ValueError, r"pass reference=\(X, y\)"),
-        (("redundancy",), ValueError, "'redundancy' needs.*pass model=, the model that was explained"),
+        (
+            ("redundancy",),
+            ValueError,
+            "'redundancy' needs.*pass model=, the model that was explained",
+        ),
         (("lipschitz",), ValueError, "pass explainer=, the fitted explainer and reference=X,"),
         (("perturbation_auc",), ValueError, 'model=.*info has "saliency"'),
-        (("autoencoder_residual", np.ones((2, 2, 4))), ValueError, "pass autoencoder=, a fitted Autoencoder"),
+        (
+            ("autoencoder_residual", np.ones((2, 2, 4))),
+            ValueError,
+            "pass autoencoder=, a fitted Autoencoder",
+        ),
         (("lof", np.full((2, 2, 4), NAN)), ValueError, "The reference.*NaN"),
         ((["l1", "l1"],), ValueError, "Two columns would be called 'l1'"),
         (([3],), TypeError, "name or an instance of Metric, got 3"),
         ((Short(),), ValueError, r"'short' gave shape \(1,\) for 3"),
-        (("knn_distance", np.ones((5, 3, 4))), ValueError, r"shape \(5, 3, 4\).*accepted is \(m, 2, 4\)"),
+        (
+            ("knn_distance", np.ones((5, 3, 4))),
+            ValueError,
+            r"shape \(5, 3, 4\).*accepted is \(m, 2, 4\)",
+        ),
         (("knn_distance", np.ones((0, 2, 4))), ValueError, "at least one row"),
         (("knn_distance", (1, 2, 3)), ValueError, "tuple of 3"),
         ((None, (np.ones((2, 2, 4)), ["a"])), ValueError, r"reference's y has shape \(1,\)"),
-        ((None, (np.ones((2, 2, 4)), [0, 1])), ValueError, "labels are 0, 1; the classes.*'a', 'b'"),
+        (
+            (None, (np.ones((2, 2, 4)), [0, 1])),
+            ValueError,
+            "labels are 0, 1; the classes.*'a', 'b'",
+        ),
     ],
 )
 def test_refuses(three, arguments, error, words):

@@ -11,7 +11,7 @@ from scipy.spatial.distance import cdist
 from sklearn.neighbors import LocalOutlierFactor
 
 from contrafact.metrics import Reference, evaluate, plausibility
-from contrafact.models.reconstruction import fit_autoencoder
+from contrafact.nn.autoencoder_training import fit_autoencoder
 
 
 def score(make, name, points, reference, *, before=None, target=None, modality="row", **given):
@@ -27,13 +27,13 @@ def column(*values):
 
 
 def outlier_factor(to_rows, mutual, k):
-    """LOF by its definition: mean density of the neighbours over the own density."""
+    """LOF by its definition: mean density of the neighbors over the own density."""
     mutual = mutual + np.diag(np.full(len(mutual), np.inf))
     near = np.argsort(mutual, axis=1)[:, :k]
     k_distance = np.sort(mutual, axis=1)[:, k - 1]
 
-    def density(distance, neighbours):
-        reach = np.maximum(np.take_along_axis(distance, neighbours, 1), k_distance[neighbours])
+    def density(distance, neighbors):
+        reach = np.maximum(np.take_along_axis(distance, neighbors, 1), k_distance[neighbors])
         return 1 / reach.mean(1)
 
     own = density(mutual, near)
@@ -130,21 +130,27 @@ def test_knn_distance_in_blocks(make):
     X, reference = rng.normal(size=(600, 3)), rng.normal(size=(50, 3))
     result = make(X, X, np.eye(2)[[0] * 600], np.eye(2)[[0] * 600], modality="row")
     distance = np.sort(np.sqrt(np.square(X[:, None] - reference).mean(2)), axis=1)[:, :5].mean(1)
-    np.testing.assert_allclose(evaluate(result, "knn_distance", reference)["knn_distance"], distance)
+    np.testing.assert_allclose(
+        evaluate(result, "knn_distance", reference)["knn_distance"], distance
+    )
 
 
 def test_prototype_energy_by_hand(make):
-    centres = np.arange(6) * 10.0
-    reference = np.concatenate([centres - 0.1, centres + 0.1, centres - 0.1, centres + 0.1])[:, None]
+    centers = np.arange(6) * 10.0
+    reference = np.concatenate([centers - 0.1, centers + 0.1, centers - 0.1, centers + 0.1])[
+        :, None
+    ]
     labels = np.tile(np.repeat(["a", "b"], 3), 4)
-    # Three means per class are the centres; the variance about them is 0.01.
+    # Three means per class are the centers; the variance about them is 0.01.
     points, before = column(0.05, 5, 200), column(0, 0, 0)
-    squared = np.square(points - centres)
+    squared = np.square(points - centers)
     expected = -np.logaddexp.reduce(-squared / (2 * 0.01), axis=1)
     found = score(make, "prototype_energy", points, (reference, labels), before=before)
     np.testing.assert_allclose(found, expected, rtol=1e-6)
     rise = score(make, "prototype_energy_increase", points, (reference, labels), before=before)
-    np.testing.assert_allclose(rise, expected, rtol=1e-6, atol=1e-9)  # at a prototype the energy is 0
+    np.testing.assert_allclose(
+        rise, expected, rtol=1e-6, atol=1e-9
+    )  # at a prototype the energy is 0
 
 
 def test_prototype_energy_is_not_fooled_by_scale(make):
@@ -161,10 +167,14 @@ def test_prototype_energy_of_rows_all_alike(make):
 
 
 def test_autoencoder_residual_by_hand(make, zero):
-    reference = np.array([[[1.0, -1.0, 3.0, 1.0], [2.0, 0.0, 0.0, 2.0]]])  # two channels, four points
+    reference = np.array(
+        [[[1.0, -1.0, 3.0, 1.0], [2.0, 0.0, 0.0, 2.0]]]
+    )  # two channels, four points
     r = reference[0]
     mu, sigma = r.mean(1), np.cov(r, bias=True)
-    points = np.array([[[1.0, 2, 3, 4], [0, 0, 1, 1]], [[1.0] * 4] * 2])  # the second is μ everywhere
+    points = np.array(
+        [[[1.0, 2, 3, 4], [0, 0, 1, 1]], [[1.0] * 4] * 2]
+    )  # the second is μ everywhere
     gap = points - mu[:, None]
     expected = np.einsum("ncp,cd,ndp->np", gap, np.linalg.inv(sigma), gap).mean(1)
     found = score(
@@ -174,7 +184,12 @@ def test_autoencoder_residual_by_hand(make, zero):
     assert found[1] == pytest.approx(0, abs=1e-9) and found[0] > 1
     # The reference itself scores the number of its channels.
     own = score(
-        make, "autoencoder_residual", reference, reference, modality="series", autoencoder=zero((2, 4))
+        make,
+        "autoencoder_residual",
+        reference,
+        reference,
+        modality="series",
+        autoencoder=zero((2, 4)),
     )
     np.testing.assert_allclose(own, 2, rtol=1e-6)
 
@@ -184,12 +199,16 @@ def test_autoencoder_by_name(make, monkeypatch):
     t = np.linspace(0, 6, 16)
     reference = np.sin(t + np.linspace(0, 3, 20)[:, None])
     points = np.stack([np.sin(t + 1.5), np.random.default_rng(0).normal(size=16)])
-    good, bad = score(make, "autoencoder_residual", points, reference, modality="series", autoencoder="cnn")
+    good, bad = score(
+        make, "autoencoder_residual", points, reference, modality="series", autoencoder="cnn"
+    )
     assert bad > 5 * good
 
 
 def test_autoencoder_of_another_shape(make, zero):
-    with pytest.raises(ValueError, match=r"takes instances of shape \(1, 4\); the result has \(2, 4\)"):
+    with pytest.raises(
+        ValueError, match=r"takes instances of shape \(1, 4\); the result has \(2, 4\)"
+    ):
         score(
             make,
             "autoencoder_residual",
@@ -207,11 +226,13 @@ def test_ynn_by_hand(make):
     labels = np.array(["a", "a", "a", "b", "b", "b", "b", "b", "b", "c"])
     found = score(make, "ynn", column(1.9, 12, 12), (reference, labels), target=["b", "b", "a"])
     np.testing.assert_allclose(found, [2 / 5, 4 / 5, 0])
-    np.testing.assert_allclose(score(make, "ynn", column(0), (reference[2:4], labels[2:4])), [1 / 2])
+    np.testing.assert_allclose(
+        score(make, "ynn", column(0), (reference[2:4], labels[2:4])), [1 / 2]
+    )
 
 
 def test_connectedness_by_hand(make):
-    # The third neighbour is 2 away inside and 3 at the ends; of 100 it is 93 away, so 100 is no core row.
+    # The third neighbor is 2 away inside and 3 at the ends; of 100 it is 93 away, so 100 is no core row.
     reference, labels = column(*range(10), 100, 50, 60), ["b"] * 11 + ["a", "c"]
     points = column(12, 12.5, 99, -3, 50)
     found = score(make, "connectedness", points, (reference, labels), target=["b"] * 4 + ["a"])
@@ -221,7 +242,9 @@ def test_connectedness_by_hand(make):
 def test_detectors_are_fitted_once(make, monkeypatch):
     fits = []
     whole = plausibility.LOF._fit
-    monkeypatch.setattr(plausibility.LOF, "_fit", lambda self, *a: fits.append(1) or whole(self, *a))
+    monkeypatch.setattr(
+        plausibility.LOF, "_fit", lambda self, *a: fits.append(1) or whole(self, *a)
+    )
     reference = Reference(np.random.default_rng(0).normal(size=(9, 2)))
     p = np.tile([1.0, 0.0], (3, 1))
     result = make(np.zeros((3, 2)), np.ones((3, 2)), p, p, modality="row")

@@ -27,7 +27,10 @@ def scored(request, zero):
     X = rng.normal(size=(40, *shape))
     flat = X.reshape(40, -1)
     y = np.where(flat[:, :3].sum(1) > 0, "up", "down")
-    model, other = LogisticRegression().fit(flat, y), RandomForestClassifier(20, random_state=0).fit(flat, y)
+    model, other = (
+        LogisticRegression().fit(flat, y),
+        RandomForestClassifier(20, random_state=0).fit(flat, y),
+    )
     explainer = cf.LineSearch().fit(model, X, y, modality=modality)
     result = explainer.explain(X[:9], k=2)
     X_cf = result.X_cf.copy()

@@ -10,7 +10,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import contrafact as cf
-from contrafact.engine import Candidates, Explainer, Tags
+from contrafact.engine import Candidates, Tags
+from contrafact.explainers.support.explainer import Explainer
 from contrafact.metrics import Metric, aggregate, evaluate
 from contrafact.metrics.evaluation import METRICS
 
@@ -39,8 +40,25 @@ def test_direction_is_declared_not_guessed():
         assert kind.direction in ("min", "max"), name
         assert kind.name == name
     better = {name: kind.direction for name, kind in METRICS.items()}
-    less = {"l1", "dtw", "sparsity", "lof", "lof_increase", "prototype_energy", "redundancy", "lipschitz"}
-    more = {"valid", "unchanged_fraction", "dtw_lof_inlier", "ynn", "diversity", "transfer_validity", "gini"}
+    less = {
+        "l1",
+        "dtw",
+        "sparsity",
+        "lof",
+        "lof_increase",
+        "prototype_energy",
+        "redundancy",
+        "lipschitz",
+    }
+    more = {
+        "valid",
+        "unchanged_fraction",
+        "dtw_lof_inlier",
+        "ynn",
+        "diversity",
+        "transfer_validity",
+        "gini",
+    }
     assert {better[name] for name in less} == {"min"}
     assert {better[name] for name in more} == {"max"}
 
@@ -48,7 +66,9 @@ def test_direction_is_declared_not_guessed():
 def test_unchanged_is_not_contiguous(make):
     p = [[1.0, 0.0]] * 3
     X_cf = np.array([[0.0] * 6, [0, 1, 1, 1, 0, 0], [1, 0, 1, 0, 1, 0]])
-    frame = evaluate(make(np.zeros((3, 6)), X_cf, p, p), ["contiguity", "segment_length", "gini", "hoyer"])
+    frame = evaluate(
+        make(np.zeros((3, 6)), X_cf, p, p), ["contiguity", "segment_length", "gini", "hoyer"]
+    )
     np.testing.assert_array_equal(frame["contiguity"], [np.nan, 1, 0])
     assert frame.iloc[0, 2:].isna().all()
     assert aggregate(frame).loc["contiguity", "coverage"] == 2 / 3
@@ -65,14 +85,25 @@ def test_no_two_definitions_share_a_word():
     def every(kind):
         return [kind, *(deeper for child in kind.__subclasses__() for deeper in every(child))]
 
-    kinds = {k for k in every(Metric) if k.__module__.startswith("contrafact.") and hasattr(k, "name")}
+    kinds = {
+        k for k in every(Metric) if k.__module__.startswith("contrafact.") and hasattr(k, "name")
+    }
     assert {kind.name: kind for kind in kinds} == METRICS and len(kinds) == len(METRICS)
 
 
-@pytest.mark.parametrize("classes", [["1", "01"], ["1.0", "1"], [False, True], [1.0, 2.0], [-1, 1]], ids=str)
+@pytest.mark.parametrize(
+    "classes", [["1", "01"], ["1.0", "1"], [False, True], [1.0, 2.0], [-1, 1]], ids=str
+)
 def test_labels_are_not_coerced(classes):
     """Names that fall together, or change, when read as whole numbers: the scores are the same."""
-    names = ["valid", "transfer_validity", "ynn", "connectedness", "controllability", "relative_distance"]
+    names = [
+        "valid",
+        "transfer_validity",
+        "ynn",
+        "connectedness",
+        "controllability",
+        "relative_distance",
+    ]
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
 
@@ -107,7 +138,9 @@ def test_identical_counterfactuals_are_no_nan(make):
     p = [[0.0, 1.0]] * 3
     result = make(np.zeros((3, 4)), X_cf, p, p, modality="row", source=np.zeros(3, int))
     frame = evaluate(
-        result, reference=(np.ones((4, 4)), ["a", "b"] * 2), model=lambda x: np.tile([0.0, 1.0], (len(x), 1))
+        result,
+        reference=(np.ones((4, 4)), ["a", "b"] * 2),
+        model=lambda x: np.tile([0.0, 1.0], (len(x), 1)),
     )
     assert np.isfinite(frame["diversity"]).all()
     assert not frame.isna().any(axis=None)
@@ -131,7 +164,14 @@ def test_a_liar_is_scored_as_a_failure():
     table = aggregate(
         evaluate(explainer.explain(X[:8]), reference=(X, y), explainer=explainer, other_model=model)
     )
-    for name in ("valid", "flipped", "coverage", "controllability", "transfer_validity", "confidence_gain"):
+    for name in (
+        "valid",
+        "flipped",
+        "coverage",
+        "controllability",
+        "transfer_validity",
+        "confidence_gain",
+    ):
         assert table.loc[name, "mean"] == 0, name
     assert table.loc["redundancy", "coverage"] == 0
     assert table.loc["lof_increase", "mean"] == 0

@@ -50,7 +50,9 @@ def softmax_of(module, rows):
         return copy.deepcopy(module).eval()(torch.from_numpy(rows)).double().softmax(1).numpy()
 
 
-@pytest.mark.parametrize("end", [nn.Softmax(1), nn.LogSoftmax(1)], ids=["probabilities", "log-probabilities"])
+@pytest.mark.parametrize(
+    "end", [nn.Softmax(1), nn.LogSoftmax(1)], ids=["probabilities", "log-probabilities"]
+)
 def test_modules_may_give_any_of_three(rows, end):
     logits, ended = network(), network(end)
     expected = softmax_of(logits, rows)
@@ -93,7 +95,9 @@ def test_one_output_is_the_second_class(rows):
         Squeezed(network(nn.Sigmoid(), n_outputs=1)),
     ):
         classifier = as_classifier(module, classes=["no", "yes"])
-        np.testing.assert_allclose(classifier.predict_proba(rows), np.stack([1 - p, p], 1), atol=1e-6)
+        np.testing.assert_allclose(
+            classifier.predict_proba(rows), np.stack([1 - p, p], 1), atol=1e-6
+        )
         assert (classifier.predict(rows) == np.where(d > 0, "yes", "no")).all()
     assert 0 < (d > 0).sum() < len(d)
 
@@ -102,7 +106,9 @@ def test_a_sigmoid_inside_is_not_one_at_the_end(rows):
     module = SigmoidInside()
     with torch.no_grad():
         d = copy.deepcopy(module).eval()(torch.from_numpy(rows))[:, 0].double()
-    np.testing.assert_allclose(as_classifier(module).predict_proba(rows)[:, 1], d.sigmoid(), atol=1e-6)
+    np.testing.assert_allclose(
+        as_classifier(module).predict_proba(rows)[:, 1], d.sigmoid(), atol=1e-6
+    )
 
 
 class Ended(nn.Module):
@@ -219,7 +225,9 @@ def test_a_module_computes_in_its_own_precision(rows, dtype):
 
 def test_a_module_without_parameters(rows):
     np.testing.assert_allclose(
-        as_classifier(nn.Identity()).predict_proba(rows), softmax(rows.astype(np.float64), 1), atol=1e-7
+        as_classifier(nn.Identity()).predict_proba(rows),
+        softmax(rows.astype(np.float64), 1),
+        atol=1e-7,
     )
 
 
@@ -232,9 +240,14 @@ def test_logits_have_the_gradient_of_finite_differences(rows):
         h = 1e-5
         steps = h * torch.eye(6, dtype=torch.float64)
         plus, minus = (
-            classifier.evaluate((x.detach()[:, None] + s * steps).reshape(-1, 6)).score for s in (1, -1)
+            classifier.evaluate((x.detach()[:, None] + s * steps).reshape(-1, 6)).score
+            for s in (1, -1)
         )
-        theirs = ((plus - minus) / (2 * h)).reshape(5, 6, 3).gather(2, c[:, None].expand(-1, 6, -1))[..., 0]
+        theirs = (
+            ((plus - minus) / (2 * h))
+            .reshape(5, 6, 3)
+            .gather(2, c[:, None].expand(-1, 6, -1))[..., 0]
+        )
         torch.testing.assert_close(ours, theirs, atol=1e-7, rtol=1e-5)
         assert ours.abs().max() > 0.1
 
@@ -254,7 +267,7 @@ def test_history_starts_empty_and_apart():
     assert second.history == {}
 
 
-class Standardised(nn.Module):
+class Standardized(nn.Module):
     """Works in place, as first layers sometimes do."""
 
     def __init__(self):
@@ -266,7 +279,9 @@ class Standardised(nn.Module):
         return self.inner(x)
 
 
-@pytest.mark.parametrize("first", [Standardised, lambda: nn.Sequential(nn.ReLU(inplace=True), network())])
+@pytest.mark.parametrize(
+    "first", [Standardized, lambda: nn.Sequential(nn.ReLU(inplace=True), network())]
+)
 def test_a_module_that_works_in_place_changes_nothing_of_ours(rows, first):
     before = rows.copy()
     classifier = as_classifier(first())
@@ -323,7 +338,7 @@ ESTIMATORS = {
     "logistic": scaled(LogisticRegression()),
     "forest": RandomForestClassifier(10, random_state=0),
     "tree": DecisionTreeClassifier(max_depth=3, random_state=0),
-    "neighbours": KNeighborsClassifier(4),
+    "neighbors": KNeighborsClassifier(4),
     "naive bayes": GaussianNB(),
     "mlp": scaled(MLPClassifier((5,), max_iter=50, random_state=0)),
     "ridge": RidgeClassifier(),
@@ -334,8 +349,12 @@ ESTIMATORS = {
     "sgd": scaled(SGDClassifier(random_state=0)),
     "sgd, clipped": scaled(SGDClassifier(loss="modified_huber", random_state=0)),
     "nearest centroid": NearestCentroid(),
-    "stacked": StackingClassifier([("a", LogisticRegression())], SVC(probability=True, random_state=0)),
-    "voting": VotingClassifier([("a", GaussianNB()), ("b", DecisionTreeClassifier(random_state=0))]),
+    "stacked": StackingClassifier(
+        [("a", LogisticRegression())], SVC(probability=True, random_state=0)
+    ),
+    "voting": VotingClassifier(
+        [("a", GaussianNB()), ("b", DecisionTreeClassifier(random_state=0))]
+    ),
     "search": GridSearchCV(scaled(LogisticRegression()), {"logisticregression__C": [0.1, 1]}, cv=2),
     "search of svc": GridSearchCV(SVC(probability=True, random_state=0), {"C": [1, 10]}, cv=2),
     "predict only": PredictOnly(),
@@ -419,7 +438,9 @@ def as_counted(model):
 
         return ask
 
-    classifier = as_classifier(model)  # before counting: a twin is compared with its model once, at the start
+    classifier = as_classifier(
+        model
+    )  # before counting: a twin is compared with its model once, at the start
     for name in ("predict", "predict_proba", "decision_function"):
         if hasattr(model, name):
             setattr(model, name, counting(getattr(model, name)))
@@ -543,7 +564,9 @@ def test_an_unknown_label_of_an_estimator_is_refused():
     model = PredictOnly().fit(X, y)
     model.classes_ = np.array([0, 1])
     model.predict = lambda X: np.arange(len(X)) % 4
-    with pytest.raises(ValueError, match=r"predicts labels \[2, 3\] that are not in classes \[0, 1\]"):
+    with pytest.raises(
+        ValueError, match=r"predicts labels \[2, 3\] that are not in classes \[0, 1\]"
+    ):
         as_classifier(model).predict(X)
 
 
@@ -561,7 +584,9 @@ def test_pickling_keeps_the_twin(estimator, duplicate):
     classifier = as_classifier(copy.deepcopy(estimator).fit(X, y), batch_size=17)
     classifier.predict(X)
     again = duplicate(classifier)
-    assert again.differentiable == classifier.differentiable == (not isinstance(estimator, GaussianNB))
+    assert (
+        again.differentiable == classifier.differentiable == (not isinstance(estimator, GaussianNB))
+    )
     assert (again.batch_size, again.rows_evaluated) == (17, classifier.rows_evaluated)
     np.testing.assert_array_equal(again.predict_proba(X), classifier.predict_proba(X))
     if again.differentiable:
@@ -585,12 +610,16 @@ def waves(n_classes, n=60, channels=1, length=40, seed=0):
     y = np.arange(n) % n_classes
     t = np.linspace(0, 2 * np.pi, length)
     phase = rng.uniform(0, 2 * np.pi, (n, channels, 1))
-    X = np.sin((1 + y[:, None, None]) * t + phase) + rng.normal(scale=1.2, size=(n, channels, length))
+    X = np.sin((1 + y[:, None, None]) * t + phase) + rng.normal(
+        scale=1.2, size=(n, channels, length)
+    )
     return X, np.array(["slow", "fast", "faster"])[y]
 
 
 @pytest.fixture(
-    scope="module", params=[(2, 1), (3, 1), (3, 2)], ids=lambda p: f"{p[0]} classes, {p[1]} channels"
+    scope="module",
+    params=[(2, 1), (3, 1), (3, 2)],
+    ids=lambda p: f"{p[0]} classes, {p[1]} channels",
 )
 def rocket(request):
     n_classes, channels = request.param
@@ -607,7 +636,9 @@ def test_rocket_decides_as_itself_and_scores_smoothly(rocket):
         np.testing.assert_array_equal(verdict.proba, model.predict_proba(X))
         np.testing.assert_array_equal(classifier.classes[verdict.label], theirs)
         assert torch.equal(verdict.score.argmax(1), verdict.label)
-        assert len(verdict.score.max(1).values.unique()) > len(X) // 3  # probabilities alone have two values
+        assert (
+            len(verdict.score.max(1).values.unique()) > len(X) // 3
+        )  # probabilities alone have two values
     assert len(np.unique(theirs)) == len(model.classes_)
 
 
@@ -615,7 +646,11 @@ def test_rocket_rows_counted_are_the_rows_seen(rocket):
     model, X = rocket
     model = copy.deepcopy(model)
     seen = []
-    for owner, name in ((model, "predict"), (model, "predict_proba"), (model.pipeline_, "decision_function")):
+    for owner, name in (
+        (model, "predict"),
+        (model, "predict_proba"),
+        (model.pipeline_, "decision_function"),
+    ):
         method = getattr(owner, name)
         setattr(owner, name, lambda X, method=method: (seen.append(len(X)), method(X))[1])
     classifier = as_classifier(model, batch_size=20)
@@ -627,9 +662,9 @@ def test_rocket_rows_counted_are_the_rows_seen(rocket):
 
 def test_rocket_with_probabilities_of_its_own_keeps_them():
     X, y = waves(2)
-    model = RocketClassifier(n_kernels=50, estimator=LogisticRegression(max_iter=500), random_state=0).fit(
-        X, y
-    )
+    model = RocketClassifier(
+        n_kernels=50, estimator=LogisticRegression(max_iter=500), random_state=0
+    ).fit(X, y)
     classifier = as_classifier(model)
     proba = classifier.predict_proba(X)
     np.testing.assert_allclose(proba, model.predict_proba(X))

@@ -75,10 +75,25 @@ def test_each_kind_meets_its_adapter(model, kind):
         (torch.nn.Linear, {}, TypeError, "got the class Linear"),
         (42, {}, TypeError, "got int"),
         (LogisticRegression(), {}, ValueError, "LogisticRegression has no classes_: fit it first"),
-        (make_pipeline(StandardScaler(), LogisticRegression()), {}, ValueError, "Pipeline has no classes_"),
-        (GridSearchCV(LogisticRegression(), {"C": [1]}), {}, ValueError, "GridSearchCV has no classes_"),
+        (
+            make_pipeline(StandardScaler(), LogisticRegression()),
+            {},
+            ValueError,
+            "Pipeline has no classes_",
+        ),
+        (
+            GridSearchCV(LogisticRegression(), {"C": [1]}),
+            {},
+            ValueError,
+            "GridSearchCV has no classes_",
+        ),
         (LogisticRegression(), {"classes": ["a", "b"]}, NotFittedError, "not fitted"),
-        (as_classifier(two_columns), {"classes": ["a", "b"]}, ValueError, "is a Classifier already"),
+        (
+            as_classifier(two_columns),
+            {"classes": ["a", "b"]},
+            ValueError,
+            "is a Classifier already",
+        ),
         (as_classifier(two_columns), {"batch_size": 3}, ValueError, "is a Classifier already"),
         (as_classifier(linear()), {"device": "cpu"}, ValueError, "is a Classifier already"),
         (
@@ -114,10 +129,18 @@ def test_a_model_that_cannot_be_wrapped_is_told_why(model, options, error, messa
     [
         (linear(), ["a", "b"], r"gives 3 outputs per row, but classes has 2 labels: \['a', 'b'\]"),
         (two_columns, ["a", "b", "c"], "gives 2 outputs per row, but classes has 3 labels"),
-        (lambda X: np.full(len(X), "d"), ["a", "b"], r"labels \['d'\] that are not in classes \['a', 'b'\]"),
+        (
+            lambda X: np.full(len(X), "d"),
+            ["a", "b"],
+            r"labels \['d'\] that are not in classes \['a', 'b'\]",
+        ),
         (lambda X: np.full(len(X), 7), ["a", "b"], r"labels \[7\] that are not in classes"),
         (lambda X: X[:, 0] > 0, None, r"pass classes=\[...\] to as_classifier"),
-        (lambda X: X[None], None, r"probabilities or \(rows,\) labels for 30 rows, got shape \(1, 30, 6\)"),
+        (
+            lambda X: X[None],
+            None,
+            r"probabilities or \(rows,\) labels for 30 rows, got shape \(1, 30, 6\)",
+        ),
         (lambda X: two_columns(X)[1:], None, r"for 30 rows, got shape \(29, 2\)"),
         (lambda X: two_columns(X)[:, 1:], None, r"got shape \(30, 1\)"),
         (lambda X: 0.5, None, r"got shape \(\)"),
@@ -128,7 +151,11 @@ def test_a_model_that_cannot_be_wrapped_is_told_why(model, options, error, messa
             r"module must give \(rows, classes\), got \(180, 1\) for input \(30, 6\)",
         ),
         (torch.nn.Unflatten(1, (2, 3)), None, r"got \(30, 2, 3\) for input \(30, 6\)"),
-        (LogisticRegression().fit(X[:, :4], Y), None, r"trained on 4 features per row, but X has 6 \(shape"),
+        (
+            LogisticRegression().fit(X[:, :4], Y),
+            None,
+            r"trained on 4 features per row, but X has 6 \(shape",
+        ),
     ],
 )
 def test_a_wrong_answer_is_refused(model, classes, message):
@@ -139,7 +166,10 @@ def test_a_wrong_answer_is_refused(model, classes, message):
 @pytest.mark.parametrize("model", [linear(), LogisticRegression().fit(X, Y), two_columns], ids=type)
 @pytest.mark.parametrize("batch_size", [None, 1, 7, 30, 1000])
 def test_internal_batches_equal_one_batch(model, batch_size):
-    whole, parts = as_classifier(model).evaluate(X), as_classifier(model, batch_size=batch_size).evaluate(X)
+    whole, parts = (
+        as_classifier(model).evaluate(X),
+        as_classifier(model, batch_size=batch_size).evaluate(X),
+    )
     for name in ("proba", "label", "score"):
         torch.testing.assert_close(getattr(parts, name), getattr(whole, name), rtol=1e-6, atol=1e-7)
 
@@ -147,7 +177,9 @@ def test_internal_batches_equal_one_batch(model, batch_size):
 @pytest.mark.parametrize(("batch_size", "sizes"), [(None, [30]), (8, [8, 8, 8, 6]), (30, [30])])
 def test_batch_size_is_what_the_model_gets_at_once(batch_size, sizes):
     seen = []
-    classifier = as_classifier(lambda X: (seen.append(len(X)), two_columns(X))[1], batch_size=batch_size)
+    classifier = as_classifier(
+        lambda X: (seen.append(len(X)), two_columns(X))[1], batch_size=batch_size
+    )
     classifier.predict_proba(X)
     assert seen == sizes
 
@@ -157,7 +189,9 @@ def test_large_instances_go_in_small_batches():
     classifier = as_classifier(lambda X: (seen.append(X.size), two_columns(X))[1])
     classifier.predict_proba(np.zeros((5, 1, 2**21)))
     assert max(seen) <= classifier.max_batch_elements and sum(seen) == 5 * 2**21
-    assert classifier.internal_batch(torch.zeros(1, 2**24)) == 1  # more than fits: still one row at a time
+    assert (
+        classifier.internal_batch(torch.zeros(1, 2**24)) == 1
+    )  # more than fits: still one row at a time
 
 
 @pytest.mark.parametrize(
@@ -168,7 +202,12 @@ def test_large_instances_go_in_small_batches():
 def test_every_row_asked_about_is_counted(model, evaluate, verdict):
     classifier = as_classifier(model, batch_size=4)
     counts = []
-    for ask in (classifier.predict_proba, classifier.evaluate, classifier.predict, classifier.verdict):
+    for ask in (
+        classifier.predict_proba,
+        classifier.evaluate,
+        classifier.predict,
+        classifier.verdict,
+    ):
         before = classifier.rows_evaluated
         ask(X)
         counts.append((classifier.rows_evaluated - before) / len(X))
@@ -253,7 +292,7 @@ def test_outputs_are_named_after_the_labels(n_outputs, y, names):
     named = name_outputs(n_outputs, np.asarray(y))
     assert named.tolist() == names
     classifier = as_classifier(linear(6, n_outputs))
-    classifier.settle_classes(X, np.asarray(y))
+    classifier.infer_classes(X, np.asarray(y))
     assert classifier.classes.tolist() == names
     assert set(classifier.predict(X).tolist()) <= set(names)
 
@@ -262,7 +301,7 @@ def test_outputs_are_named_after_the_labels(n_outputs, y, names):
 def test_labels_that_cannot_name_the_outputs(y):
     classifier = as_classifier(linear())
     with pytest.raises(ValueError, match=f"3 outputs per row, but y has {len(y)} classes") as error:
-        classifier.settle_classes(X, np.asarray(y))
+        classifier.infer_classes(X, np.asarray(y))
     assert str(y) in str(error.value) and "as_classifier(model, classes=[...])" in str(error.value)
     with pytest.raises(ValueError, match="not known yet"):
         _ = classifier.classes  # nothing was settled by the failure
@@ -271,12 +310,12 @@ def test_labels_that_cannot_name_the_outputs(y):
 
 def test_classes_are_settled_once():
     classifier = as_classifier(linear())
-    classifier.settle_classes(X, None)
+    classifier.infer_classes(X, None)
     assert classifier.classes.tolist() == [0, 1, 2] and classifier.rows_evaluated == 1
-    classifier.settle_classes(X, np.array(["a", "b", "c"]))
+    classifier.infer_classes(X, np.array(["a", "b", "c"]))
     assert classifier.classes.tolist() == [0, 1, 2] and classifier.rows_evaluated == 1
     given = as_classifier(linear(), classes=["c", "a", "b"])
-    given.settle_classes(X, np.array(["a", "b", "c"]))
+    given.infer_classes(X, np.array(["a", "b", "c"]))
     assert given.classes.tolist() == ["c", "a", "b"] and given.rows_evaluated == 0
     asked = as_classifier(linear())
     assert set(asked.predict(X)) <= {0, 1, 2} and asked.classes.tolist() == [0, 1, 2]
@@ -322,10 +361,10 @@ def test_reshaped_shares_its_classes():
     inner = as_classifier(TwoDimensional())
     outer = Reshaped(inner, (6,))
     with pytest.raises(ValueError, match="y has 2 classes"):
-        outer.settle_classes(X[:, None], np.array(["a", "b"]))
-    outer.settle_classes(X[:, None], np.array(["c", "a", "b"]))
+        outer.infer_classes(X[:, None], np.array(["a", "b"]))
+    outer.infer_classes(X[:, None], np.array(["c", "a", "b"]))
     assert inner.classes.tolist() == outer.classes.tolist() == ["a", "b", "c"]
     assert inner.rows_evaluated == outer.rows_evaluated == 2
     again = Reshaped(inner, (6,))
-    again.settle_classes(X[:, None], None)
+    again.infer_classes(X[:, None], None)
     assert again.classes.tolist() == ["a", "b", "c"] and again.rows_evaluated == 0

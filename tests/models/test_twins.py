@@ -43,7 +43,9 @@ def scaled(classifier, scaler=None):
 
 def mlp(activation):
     return scaled(
-        MLPClassifier((8, 6), activation=activation, learning_rate_init=0.01, max_iter=60, random_state=0)
+        MLPClassifier(
+            (8, 6), activation=activation, learning_rate_init=0.01, max_iter=60, random_state=0
+        )
     )
 
 
@@ -79,12 +81,14 @@ EVERYWHERE = {
     "max-abs": scaled(LogisticRegression(), MaxAbsScaler()),
     "robust": scaled(LogisticRegression(), RobustScaler()),
     "robust, unscaled": scaled(LinearDiscriminantAnalysis(), RobustScaler(with_scaling=False)),
-    "robust, uncentred": scaled(LogisticRegression(), RobustScaler(with_centering=False)),
-    "standard, uncentred": scaled(LogisticRegression(), StandardScaler(with_mean=False)),
+    "robust, uncentered": scaled(LogisticRegression(), RobustScaler(with_centering=False)),
+    "standard, uncentered": scaled(LogisticRegression(), StandardScaler(with_mean=False)),
     "standard, unscaled": scaled(LinearDiscriminantAnalysis(), StandardScaler(with_std=False)),
     "pca": make_pipeline(StandardScaler(), PCA(3), LogisticRegression()),
     "pca, whitened": make_pipeline(PCA(2, whiten=True), MLPClassifier(max_iter=40, random_state=0)),
-    "passthrough": Pipeline([("a", "passthrough"), ("s", StandardScaler()), ("m", LogisticRegression())]),
+    "passthrough": Pipeline(
+        [("a", "passthrough"), ("s", StandardScaler()), ("m", LogisticRegression())]
+    ),
 }
 TWO_CLASSES = {
     "liblinear": scaled(LogisticRegression(solver="liblinear")),
@@ -97,7 +101,9 @@ TWO_CLASSES = {
     "svc poly, raw data": SVC(kernel="poly"),
     "svc, pca": make_pipeline(MinMaxScaler(), PCA(4), SVC(C=10.0)),
 }
-CASES = [(name, data) for name in EVERYWHERE for data in DATA] + [(name, "cancer") for name in TWO_CLASSES]
+CASES = [(name, data) for name in EVERYWHERE for data in DATA] + [
+    (name, "cancer") for name in TWO_CLASSES
+]
 
 
 @pytest.fixture(scope="module", params=CASES, ids=lambda case: f"{case[0]} on {case[1]}")
@@ -156,7 +162,8 @@ def test_gradient_is_that_of_the_estimator(fitted):
     h = 1e-5
     steps = h * np.diag(spread)
     plus, minus = (
-        expected(estimator, (rows[:, None] + s * steps).reshape(-1, X.shape[1]))[:, 0] for s in (1, -1)
+        expected(estimator, (rows[:, None] + s * steps).reshape(-1, X.shape[1]))[:, 0]
+        for s in (1, -1)
     )
     theirs = ((plus - minus) / (2 * h)).reshape(ours.shape)
     np.testing.assert_allclose(ours, theirs, atol=1e-5, rtol=1e-4)

@@ -71,7 +71,9 @@ def reference_swap(D, y, start, objective, weights=1.0):
             candidates, costs = candidates_for(D, y, indices, k), []
             for part in np.split(candidates, range(256, len(candidates), 256)):
                 near = objective.join(np.where(mine, own, other), D[:, part].T)
-                costs.append(objective.cost(np.where(mine, near, own), np.where(mine, other, near), weights))
+                costs.append(
+                    objective.cost(np.where(mine, near, own), np.where(mine, other, near), weights)
+                )
             costs = np.concatenate(costs)
             if costs.size and costs.min() < history[-1] - 1e-12 * (abs(history[0]) + len(y)):
                 indices[k] = candidates[costs.argmin()]

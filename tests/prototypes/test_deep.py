@@ -1,4 +1,4 @@
-"""DeepLVQ: prototypes in the space of a network, learnt together with it."""
+"""DeepLVQ: prototypes in the space of a network, learned together with it."""
 
 import copy
 
@@ -26,7 +26,11 @@ def test_distance_is_that_of_embeddings(cosine, blobs):
     model = DeepLVQ(2, backbone=backbone(), cosine=cosine, max_iter=5, random_state=0).fit(X, y)
     spread = np.sqrt(np.mean((X - X.mean(0)) ** 2))
     with torch.no_grad():
-        z = model.layer_.backbone(torch.from_numpy((X - X.mean(0)) / spread).float()).double().numpy()
+        z = (
+            model.layer_.backbone(torch.from_numpy((X - X.mean(0)) / spread).float())
+            .double()
+            .numpy()
+        )
     w = model.prototypes_
     assert w.shape == (6, 3)
     if cosine:
@@ -40,7 +44,7 @@ def test_distance_is_that_of_embeddings(cosine, blobs):
     )
 
 
-def test_everything_is_learnt_together(blobs):
+def test_everything_is_learned_together(blobs):
     start = backbone()
     model = DeepLVQ(backbone=start, max_iter=3, random_state=0).fit(*blobs)
     for before, after in zip(start.parameters(), model.layer_.backbone.parameters(), strict=True):
@@ -60,7 +64,9 @@ def test_frozen_network(blobs):
     model = DeepLVQ(backbone=given, frozen=("backbone",), max_iter=3, random_state=0).fit(*blobs)
     for before, after in zip(given.parameters(), model.layer_.backbone.parameters(), strict=True):
         assert torch.equal(before, after)
-    still = DeepLVQ(backbone=given, frozen=("backbone",), max_iter=1, lr=0.0, random_state=0).fit(*blobs)
+    still = DeepLVQ(backbone=given, frozen=("backbone",), max_iter=1, lr=0.0, random_state=0).fit(
+        *blobs
+    )
     assert not np.allclose(model.prototypes_, still.prototypes_)
 
 
@@ -76,13 +82,17 @@ def test_average_of_network_and_prototypes(norm, blobs):
     options = {"backbone": backbone(norm=norm), "max_iter": 4, "random_state": 0}
     plain, average = (DeepLVQ(ema=ema, **options).fit(*blobs) for ema in (None, 0.9))
     assert not np.allclose(plain.prototypes_, average.prototypes_)
-    for a, b in zip(plain.layer_.backbone.parameters(), average.layer_.backbone.parameters(), strict=True):
+    for a, b in zip(
+        plain.layer_.backbone.parameters(), average.layer_.backbone.parameters(), strict=True
+    ):
         assert not torch.equal(a, b)
 
 
 def test_initial_prototypes_are_instances(blobs):
     X, y = blobs
-    model = DeepLVQ(backbone=backbone(), max_iter=1, lr=0.0).fit(X, y, initial_prototypes=(X[:3], y[:3]))
+    model = DeepLVQ(backbone=backbone(), max_iter=1, lr=0.0).fit(
+        X, y, initial_prototypes=(X[:3], y[:3])
+    )
     np.testing.assert_allclose(model.distances(X)[:3].diagonal(), 0, atol=1e-9)
     np.testing.assert_array_equal(model.exemplars_, X[:3])
 

@@ -1,4 +1,4 @@
-"""select_diverse: greedy maximisation of log det, checked against the determinants themselves."""
+"""select_diverse: greedy maximization of log det, checked against the determinants themselves."""
 
 import itertools
 
@@ -37,7 +37,10 @@ def log_det(L, subset):
 )
 def test_every_choice_is_the_greedy_one(seed, m, d, k, spread, scale, offset):
     rng = np.random.default_rng(seed)
-    candidates, quality = scale * (offset + rng.normal(size=(m, d))), np.exp(spread * rng.normal(size=m))
+    candidates, quality = (
+        scale * (offset + rng.normal(size=(m, d))),
+        np.exp(spread * rng.normal(size=m)),
+    )
     k = min(k, m)
     chosen = select_diverse(torch.from_numpy(candidates), k, torch.from_numpy(quality)).tolist()
     L = kernel(candidates, quality)

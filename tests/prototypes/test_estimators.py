@@ -25,7 +25,11 @@ def quick(kind, **options):
     """A model that trains briefly, with those options that it has."""
     options = {"max_iter": 3, "random_state": 0, **options}
     return kind(
-        **{name: value for name, value in options.items() if name in inspect.signature(kind).parameters}
+        **{
+            name: value
+            for name, value in options.items()
+            if name in inspect.signature(kind).parameters
+        }
     )
 
 
@@ -58,12 +62,14 @@ def test_scikit_learn(estimator, check):
 
 
 @every_model
-def test_clone_forgets_what_was_learnt_and_learns_it_again(kind, blobs):
+def test_clone_forgets_what_was_learned_and_learns_it_again(kind, blobs):
     model = quick(kind, n_prototypes=2).fit(*blobs)
     again = clone(model)
     assert not hasattr(again, "prototypes_")
     assert again.get_params() == model.get_params()
-    np.testing.assert_array_equal(again.fit(*blobs).predict_proba(blobs[0]), model.predict_proba(blobs[0]))
+    np.testing.assert_array_equal(
+        again.fit(*blobs).predict_proba(blobs[0]), model.predict_proba(blobs[0])
+    )
 
 
 @every_model
@@ -79,15 +85,19 @@ def test_pipeline_is_the_model_on_scaled_rows(kind, blobs):
     X, y = blobs[0] * [1, 10, 100, 1000], blobs[1]
     scaled = StandardScaler().fit_transform(X)
     pipeline = make_pipeline(StandardScaler(), quick(kind)).fit(X, y)
-    np.testing.assert_array_equal(pipeline.predict_proba(X), quick(kind).fit(scaled, y).predict_proba(scaled))
+    np.testing.assert_array_equal(
+        pipeline.predict_proba(X), quick(kind).fit(scaled, y).predict_proba(scaled)
+    )
 
 
 @every_model
 def test_grid_search_finds_the_better_setting(kind):
     """Class 0 lies on both sides of class 1: one prototype each can't tell them apart, two can."""
     rng = np.random.default_rng(0)
-    centres = np.array([-4.0, 0.0, 4.0])
-    X = np.stack([centres[np.arange(60) % 3], np.zeros(60)], axis=1) + 0.3 * rng.normal(size=(60, 2))
+    centers = np.array([-4.0, 0.0, 4.0])
+    X = np.stack([centers[np.arange(60) % 3], np.zeros(60)], axis=1) + 0.3 * rng.normal(
+        size=(60, 2)
+    )
     y = (np.arange(60) % 3 == 1).astype(int)
     model = quick(kind, max_iter=10)
     grid = {"n_prototypes": [1, 2], "lr": [1e-3, 0.02]}
@@ -102,7 +112,11 @@ def test_grid_search_finds_the_better_setting(kind):
 @every_model
 @pytest.mark.parametrize(
     "names",
-    [np.array(["oak", "ash", "elm"]), np.array([30, -5, 7]), np.array(["b", "a", "c"], dtype=object)],
+    [
+        np.array(["oak", "ash", "elm"]),
+        np.array([30, -5, 7]),
+        np.array(["b", "a", "c"], dtype=object),
+    ],
     ids=["strings", "integers", "objects"],
 )
 def test_labels_are_only_names(kind, names, blobs):
@@ -113,7 +127,9 @@ def test_labels_are_only_names(kind, names, blobs):
     np.testing.assert_array_equal(named.classes_, np.unique(names))
     np.testing.assert_array_equal(named.predict_proba(X), plain.predict_proba(X))
     np.testing.assert_array_equal(named.predict(X), np.unique(names)[plain.predict(X)])
-    np.testing.assert_array_equal(named.prototype_labels_, np.unique(names)[plain.prototype_labels_])
+    np.testing.assert_array_equal(
+        named.prototype_labels_, np.unique(names)[plain.prototype_labels_]
+    )
 
 
 @every_model
@@ -160,7 +176,11 @@ def test_read_only_arrays(kind, blobs):
 def test_arrays_are_left_as_they_were(kind, blobs):
     X, y, weight = blobs[0].copy(), blobs[1].copy(), np.arange(1.0, 46.0)
     model = quick(kind)
-    extra = {"sample_weight": weight} if "sample_weight" in inspect.signature(model.fit).parameters else {}
+    extra = (
+        {"sample_weight": weight}
+        if "sample_weight" in inspect.signature(model.fit).parameters
+        else {}
+    )
     model.fit(X, y, **extra).predict(X)
     np.testing.assert_array_equal(X, blobs[0])
     np.testing.assert_array_equal(y, blobs[1])
@@ -176,11 +196,17 @@ def test_float32_is_read_as_the_numbers_it_holds(kind, blobs):
 
 
 @every_model
-@pytest.mark.parametrize("shape", [(2, 6), (1, 12), (2, 3, 2)], ids=["series", "one channel", "images"])
+@pytest.mark.parametrize(
+    "shape", [(2, 6), (1, 12), (2, 3, 2)], ids=["series", "one channel", "images"]
+)
 def test_instances_keep_their_shape(kind, shape, blobs):
-    X = np.random.default_rng(1).normal(size=(45, *shape)) + np.reshape(blobs[1], (-1, *[1] * len(shape)))
+    X = np.random.default_rng(1).normal(size=(45, *shape)) + np.reshape(
+        blobs[1], (-1, *[1] * len(shape))
+    )
     model = quick(kind, n_prototypes=2, backbone="mlp").fit(X, blobs[1])
-    places = getattr(model, "exemplars_", model.prototypes_)  # prototypes of a network live in its own space
+    places = getattr(
+        model, "exemplars_", model.prototypes_
+    )  # prototypes of a network live in its own space
     assert places.shape == (len(model.prototype_labels_), *shape)
     assert model.n_features_in_ == 12
     # The same as rows, and the flat prototypes are the same numbers.

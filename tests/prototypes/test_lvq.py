@@ -12,8 +12,19 @@ from torch.autograd import gradcheck
 from torch.func import functional_call
 
 import contrafact as cf
-from contrafact.prototypes import CELVQ, GLVQ, GMLVQ, GRLVQ, LGMLVQ, LVQ1, LVQ21, RSLVQ, NearestMean, losses
-from contrafact.prototypes.base import likely_temperature
+from contrafact.prototypes import (
+    CELVQ,
+    GLVQ,
+    GMLVQ,
+    GRLVQ,
+    LGMLVQ,
+    LVQ1,
+    LVQ21,
+    RSLVQ,
+    NearestMean,
+    losses,
+)
+from contrafact.prototypes.estimator import likely_temperature
 from contrafact.prototypes.layers import Euclidean, LocalMatrix, Matrix, Relevance, make_layer
 
 FAMILY = [LVQ1, LVQ21, GLVQ, GRLVQ, GMLVQ, LGMLVQ, RSLVQ, CELVQ]
@@ -68,26 +79,30 @@ def test_gradients_of_the_distances(kind, metric):
 
 @every_layer
 def test_distances_far_from_the_origin(kind, metric):
-    """The centre takes the offset away: digits that |x|² + |w|² − 2x·w would lose are kept."""
-    x, w, far = random(5, 4, seed=1), random(3, 4, seed=2), torch.full((4,), 1e6, dtype=torch.float64)
+    """The center takes the offset away: digits that |x|² + |w|² − 2x·w would lose are kept."""
+    x, w, far = (
+        random(5, 4, seed=1),
+        random(3, 4, seed=2),
+        torch.full((4,), 1e6, dtype=torch.float64),
+    )
     near = kind(w, **metric)(x).detach()
     torch.testing.assert_close(
-        kind(w + far, centre=far, **metric)(x + far).detach(), near, rtol=1e-8, atol=1e-8
+        kind(w + far, center=far, **metric)(x + far).detach(), near, rtol=1e-8, atol=1e-8
     )
 
 
 @every_layer
 def test_a_layer_in_other_units(kind, metric):
-    x, w, centre = random(5, 4, seed=1), random(3, 4, seed=2), random(4, seed=6)
+    x, w, center = random(5, 4, seed=1), random(3, 4, seed=2), random(4, seed=6)
     layer = kind(w, **metric)
-    found = layer.placed(centre, 3.0)(3.0 * x + centre)
+    found = layer.placed(center, 3.0)(3.0 * x + center)
     torch.testing.assert_close(found.detach(), 9 * layer(x).detach())
 
 
 @every_layer
 def test_the_metric_has_its_scale_after_a_step(kind, metric):
     layer = kind(random(3, 4, seed=2), **{name: 7 * value for name, value in metric.items()})
-    layer.requires_grad_(False).normalise()
+    layer.requires_grad_(False).normalize()
     if kind is Relevance:
         assert float(layer.relevances.sum()) == pytest.approx(1)
         assert bool((layer.relevances >= 0).all())
@@ -99,9 +114,9 @@ def test_the_metric_has_its_scale_after_a_step(kind, metric):
 
 def test_a_metric_without_any_relevance_is_refused():
     with pytest.raises(ValueError, match="smaller l1_weight"):
-        Relevance(random(3, 4), torch.zeros(4, dtype=torch.float64)).normalise()
+        Relevance(random(3, 4), torch.zeros(4, dtype=torch.float64)).normalize()
     with pytest.raises(ValueError, match="smaller l1_weight"):
-        LocalMatrix(random(2, 4), torch.stack([torch.eye(4), torch.zeros(4, 4)])).normalise()
+        LocalMatrix(random(2, 4), torch.stack([torch.eye(4), torch.zeros(4, 4)])).normalize()
 
 
 @pytest.mark.parametrize("metric", ["relevance", "matrix", "local"])
@@ -114,7 +129,9 @@ def test_every_metric_starts_as_the_euclidean_one(metric):
 def test_low_rank_starts_along_the_axes_on_which_prototypes_differ():
     w = torch.zeros(3, 4, dtype=torch.float64)
     w[:, 2] = torch.tensor([-1.0, 0.0, 1.0])
-    np.testing.assert_allclose(make_layer("matrix", 1, w).omega.detach().abs(), [[0, 0, 1, 0]], atol=1e-12)
+    np.testing.assert_allclose(
+        make_layer("matrix", 1, w).omega.detach().abs(), [[0, 0, 1, 0]], atol=1e-12
+    )
 
 
 # --- losses -------------------------------------------------------------------------------------------------
@@ -126,7 +143,10 @@ D = torch.tensor([[1.0, 3.0, 2.0], [4.0, 1.0, 9.0]], dtype=torch.float64)
 LOSSES = {
     "identity": (lambda d: losses.glvq(d, SAME, "identity", 2.0, None), [-0.5, 0.6]),
     "sigmoid": (lambda d: losses.glvq(d, SAME, "sigmoid", 2.0, None), [expit(-1.0), expit(1.2)]),
-    "swish": (lambda d: losses.glvq(d, SAME, "swish", 2.0, None), [-0.5 * expit(-1.0), 0.6 * expit(1.2)]),
+    "swish": (
+        lambda d: losses.glvq(d, SAME, "swish", 2.0, None),
+        [-0.5 * expit(-1.0), 0.6 * expit(1.2)],
+    ),
     "margin": (lambda d: losses.glvq(d, SAME, "identity", 2.0, 0.1), [0.0, 0.7]),
     "wide margin": (lambda d: losses.glvq(d, SAME, "sigmoid", 2.0, 0.7), [expit(0.4), expit(2.6)]),
     "lvq1": (lambda d: losses.lvq1(d, SAME), [1.0, -1.0]),
@@ -174,7 +194,9 @@ def by_hand(model, X, y, weight):
     own = y[:, None] == model.prototype_labels_
     plus, minus = np.where(own, d, np.inf).min(1), np.where(own, np.inf, d).min(1)
     # LVQ1's and LVQ 2.1's losses have a unit: the data's variance.
-    unit = np.average((X - np.average(X, axis=0, weights=weight)) ** 2, axis=0, weights=weight).mean()
+    unit = np.average(
+        (X - np.average(X, axis=0, weights=weight)) ** 2, axis=0, weights=weight
+    ).mean()
     if isinstance(model, GLVQ):
         loss = expit(1.5 * (plus - minus) / (plus + minus))
     elif isinstance(model, LVQ1):
@@ -196,7 +218,9 @@ def by_hand(model, X, y, weight):
 def test_loss_is_the_loss_of_what_is_kept(kind, batch_size, weighted, blobs):
     X, y = blobs
     weight = np.random.default_rng(3).uniform(0.1, 5, len(X)) if weighted else None
-    model = kind(2, max_iter=8, batch_size=batch_size, random_state=0).fit(X, y, sample_weight=weight)
+    model = kind(2, max_iter=8, batch_size=batch_size, random_state=0).fit(
+        X, y, sample_weight=weight
+    )
     assert model.loss_ == pytest.approx(by_hand(model, X, y, weight), rel=1e-9)
     assert len(model.loss_history_) == model.n_iter_ == 8
 
@@ -222,19 +246,31 @@ def test_lvq1_is_the_classical_rule():
             w[k] += (1 if owner[k] == y[i] else -1) * alpha * (X[i] - w[k])
         return w
 
-    model = LVQ1(optimizer="sgd", lr=alpha / 2, scheduler=None, batch_size=1, max_iter=1, random_state=0)
+    model = LVQ1(
+        optimizer="sgd", lr=alpha / 2, scheduler=None, batch_size=1, max_iter=1, random_state=0
+    )
     found = model.fit(X, y, initial_prototypes=(start, owner)).prototypes_
     ways = np.array([classical(order) for order in itertools.permutations(range(4))])
-    assert np.abs(ways - found).max((1, 2)).min() < 1e-12  # it took the rows in one of the 24 orders
+    assert (
+        np.abs(ways - found).max((1, 2)).min() < 1e-12
+    )  # it took the rows in one of the 24 orders
     assert np.abs(ways[0] - ways).max() > 0.01  # which is not all the same
     assert np.abs(start - found).max() > 0.1
 
 
 def test_lvq21_moves_both_and_only_inside_the_window():
     X, y = np.array([[1.9], [9.0]]), np.array([0, 1])
-    start = np.array([[0.0], [4.0]])  # 1.9 lies between; 9 is 5 from the one and 9 from the other: outside
+    start = np.array(
+        [[0.0], [4.0]]
+    )  # 1.9 lies between; 9 is 5 from the one and 9 from the other: outside
     model = LVQ21(
-        window=0.2, optimizer="sgd", lr=0.1, scheduler=None, batch_size=1, max_iter=1, random_state=0
+        window=0.2,
+        optimizer="sgd",
+        lr=0.1,
+        scheduler=None,
+        batch_size=1,
+        max_iter=1,
+        random_state=0,
     )
     found = model.fit(X, y, initial_prototypes=(start, y)).prototypes_
     np.testing.assert_allclose(found, [[0.2 * 1.9], [4.0 + 0.2 * 2.1]], atol=1e-12)
@@ -248,7 +284,8 @@ def distances_by_hand(model, X):
     if hasattr(model, "omega_"):
         omega = model.omega_ if model.omega_.ndim == 3 else model.omega_[None]
         return (
-            np.einsum("krd,nkd->nkr", np.broadcast_to(omega, (u.shape[1], *omega.shape[1:])), u) ** 2
+            np.einsum("krd,nkd->nkr", np.broadcast_to(omega, (u.shape[1], *omega.shape[1:])), u)
+            ** 2
         ).sum(2)
     return (u**2 * getattr(model, "relevances_", 1.0)).sum(2)
 
@@ -285,7 +322,9 @@ def test_metric_gives_the_distances(kind, blobs):
 
 @pytest.mark.parametrize("kind", [GRLVQ, GMLVQ, LGMLVQ])
 def test_relevances_are_shares(kind, blobs):
-    model = kind(2, max_iter=10, rank=2, random_state=0) if kind is not GRLVQ else kind(2, max_iter=10)
+    model = (
+        kind(2, max_iter=10, rank=2, random_state=0) if kind is not GRLVQ else kind(2, max_iter=10)
+    )
     model.fit(*blobs)
     assert (model.relevances_ >= 0).all()
     np.testing.assert_allclose(model.relevances_.sum(-1), 1)
@@ -305,7 +344,9 @@ def test_units_and_origin_do_not_matter(kind, offset, factor, iris):
         start, owner = X[::25], y[::25]
         options = {"max_iter": 20, "random_state": 0}
         plain = kind(2, **options).fit(X, y, initial_prototypes=(start, owner))
-        other = kind(2, **options).fit(moved, y, initial_prototypes=(factor * start + offset, owner))
+        other = kind(2, **options).fit(
+            moved, y, initial_prototypes=(factor * start + offset, owner)
+        )
     np.testing.assert_array_equal(plain.predict(X), other.predict(moved))
     np.testing.assert_allclose(plain.predict_proba(X), other.predict_proba(moved), atol=1e-4)
     np.testing.assert_allclose(other.distances(moved), factor**2 * plain.distances(X), rtol=1e-3)
@@ -338,7 +379,9 @@ def test_temperature_is_the_most_likely(blobs):
     )
     rows = np.repeat(np.arange(len(y)), weight.astype(int))
     repeated = likely_temperature(
-        torch.from_numpy(d[rows]), torch.from_numpy(y[rows]), torch.from_numpy(model.prototype_labels_)
+        torch.from_numpy(d[rows]),
+        torch.from_numpy(y[rows]),
+        torch.from_numpy(model.prototype_labels_),
     )
     # The unit of the search is another, so only nearly.
     assert weighted == pytest.approx(repeated, rel=1e-6)
@@ -365,7 +408,9 @@ def test_twin_has_the_probabilities(kind, scaled, blobs):
     step = 1e-6
     for j in range(4):
         shift = step * np.eye(4)[j]
-        up, down = (classifier.logits(torch.from_numpy(X + s)).detach()[:, 0] for s in (shift, -shift))
+        up, down = (
+            classifier.logits(torch.from_numpy(X + s)).detach()[:, 0] for s in (shift, -shift)
+        )
         np.testing.assert_allclose(gradient[:, j], (up - down) / (2 * step), rtol=1e-4, atol=1e-4)
 
 

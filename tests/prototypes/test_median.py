@@ -25,7 +25,9 @@ from contrafact.prototypes.median import MedianLVQ
 OBJECTIVES = ["sigmoid", "glvq", "rslvq"]
 
 
-@parametrize_with_checks([MedianLVQ(), MedianLVQ(2, objective="rslvq"), MedianLVQ(metric="precomputed")])
+@parametrize_with_checks(
+    [MedianLVQ(), MedianLVQ(2, objective="rslvq"), MedianLVQ(metric="precomputed")]
+)
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
@@ -34,7 +36,9 @@ def test_scikit_learn_contract(estimator, check):
 def clouds():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 3, 150)
-    return rng.normal(size=(150, 3)) + 1.5 * rng.normal(size=(3, 3))[y], np.array(["ash", "oak", "elm"])[y]
+    return rng.normal(size=(150, 3)) + 1.5 * rng.normal(size=(3, 3))[y], np.array(
+        ["ash", "oak", "elm"]
+    )[y]
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +53,9 @@ def series():
 
 
 def objective_of(model):
-    return {"glvq": Glvq(), "sigmoid": Sigmoid(), "rslvq": Rslvq(model.temperature_)}[model.objective]
+    return {"glvq": Glvq(), "sigmoid": Sigmoid(), "rslvq": Rslvq(model.temperature_)}[
+        model.objective
+    ]
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
@@ -78,12 +84,12 @@ def test_public_attributes_tell_the_cost_and_no_swap_lowers_it(clouds, objective
 def test_several_prototypes_of_a_class_do_not_collapse():
     """A class in three places gets one prototype in each: a rule that weighs the class as a whole cannot."""
     rng = np.random.default_rng(2)
-    centres = np.array([[0, 0], [8, 0], [4, 7], [4, 2.0], [12, 5], [-4, 5]])
-    X = np.repeat(centres, 20, axis=0) + 0.3 * rng.normal(size=(120, 2))
+    centers = np.array([[0, 0], [8, 0], [4, 7], [4, 2.0], [12, 5], [-4, 5]])
+    X = np.repeat(centers, 20, axis=0) + 0.3 * rng.normal(size=(120, 2))
     y = np.repeat([0, 0, 0, 1, 1, 1], 20)
     for objective in OBJECTIVES:
         model = MedianLVQ(3, objective=objective).fit(X, y)
-        assert sorted(cdist(model.prototypes_, centres).argmin(1)) == [0, 1, 2, 3, 4, 5]
+        assert sorted(cdist(model.prototypes_, centers).argmin(1)) == [0, 1, 2, 3, 4, 5]
         assert model.score(X, y) == 1
 
 
@@ -99,7 +105,9 @@ def test_one_dissimilarity_under_three_names(clouds, metric):
         queries = cdist(X + 0.1, X)
         assert other.prototypes_ is None
     np.testing.assert_array_equal(other.prototype_indices_, plain.prototype_indices_)
-    np.testing.assert_allclose(other.predict_proba(queries), plain.predict_proba(X + 0.1), rtol=1e-6)
+    np.testing.assert_allclose(
+        other.predict_proba(queries), plain.predict_proba(X + 0.1), rtol=1e-6
+    )
 
 
 def test_direction_of_an_asymmetric_dissimilarity(clouds):
@@ -109,7 +117,9 @@ def test_direction_of_an_asymmetric_dissimilarity(clouds):
     D = cdist(X, X) * rng.uniform(0.3, 3, (150, 150))
     model = MedianLVQ(2, metric="precomputed", objective="glvq").fit(D, y)
     assert set_cost(D, y, model.prototype_indices_, Glvq()) == pytest.approx(model.cost_)
-    assert set_cost(D.T, y, model.prototype_indices_, Glvq()) != pytest.approx(model.cost_, rel=1e-3)
+    assert set_cost(D.T, y, model.prototype_indices_, Glvq()) != pytest.approx(
+        model.cost_, rel=1e-3
+    )
     np.testing.assert_array_equal(model.distances(D), D[:, model.prototype_indices_])
 
 
@@ -164,7 +174,9 @@ def test_units_do_not_matter(clouds):
     for unit in (1e-30, 1e30):
         scaled = MedianLVQ(2).fit(unit * X, y)
         np.testing.assert_array_equal(scaled.prototype_indices_, plain.prototype_indices_)
-        np.testing.assert_allclose(scaled.predict_proba(unit * X), plain.predict_proba(X), rtol=1e-6)
+        np.testing.assert_allclose(
+            scaled.predict_proba(unit * X), plain.predict_proba(X), rtol=1e-6
+        )
 
 
 @pytest.mark.parametrize(
@@ -193,7 +205,11 @@ def test_numbers_of_prototypes_by_label(clouds):
     X, y = clouds
     model = MedianLVQ({"ash": 1, "oak": 3, "elm": 2}).fit(X, y)
     labels, counts = np.unique(model.prototype_labels_, return_counts=True)
-    assert dict(zip(labels.tolist(), counts.tolist(), strict=True)) == {"ash": 1, "elm": 2, "oak": 3}
+    assert dict(zip(labels.tolist(), counts.tolist(), strict=True)) == {
+        "ash": 1,
+        "elm": 2,
+        "oak": 3,
+    }
 
 
 def test_a_search_cut_short_says_so(clouds):

@@ -26,7 +26,9 @@ def energy_by_hand(x, points, beta, scale):
 @pytest.mark.parametrize("beta", [0.3, 1.0, 20.0])
 def test_energy_by_hand(beta, scale):
     memory = PrototypeMemory(POINTS, LABELS, beta=beta, scale=scale)
-    np.testing.assert_allclose(memory.energy(ROWS), energy_by_hand(ROWS, POINTS, beta, memory.scale.numpy()))
+    np.testing.assert_allclose(
+        memory.energy(ROWS), energy_by_hand(ROWS, POINTS, beta, memory.scale.numpy())
+    )
     default = np.sqrt(POINTS.var(axis=0).mean())
     assert scale is not None or float(memory.scale) == pytest.approx(default)
 
@@ -48,7 +50,9 @@ def test_energy_of_a_class_is_that_of_its_own_prototypes(scale):
 
 
 @every_scale
-@pytest.mark.parametrize("label", [None, "a", ["c", "a", "b", "b", "a"]], ids=["all", "one", "each"])
+@pytest.mark.parametrize(
+    "label", [None, "a", ["c", "a", "b", "b", "a"]], ids=["all", "one", "each"]
+)
 def test_gradient(scale, label):
     memory = PrototypeMemory(POINTS, LABELS, beta=2.0, scale=scale)
     x = torch.from_numpy(ROWS).requires_grad_()
@@ -113,7 +117,9 @@ def test_project_ends_in_the_data():
 
 
 def test_beta_and_scale_matter():
-    energies = [PrototypeMemory(POINTS, beta=b, scale=s).energy(ROWS) for b, s in ((1, 1), (2, 1), (1, 2))]
+    energies = [
+        PrototypeMemory(POINTS, beta=b, scale=s).energy(ROWS) for b, s in ((1, 1), (2, 1), (1, 2))
+    ]
     assert np.ptp(energies, axis=0).min() > 1e-3
 
 

@@ -90,7 +90,9 @@ def test_parts_make_the_whole(metric, offset, sizes, blobs):
 def test_partial_fit_goes_on_where_fit_ended(blobs):
     X, y = blobs
     model = NearestMean("mahalanobis").fit(X[:20], y[:20]).partial_fit(X[20:], y[20:])
-    np.testing.assert_allclose(model.distances(X), NearestMean("mahalanobis").fit(X, y).distances(X))
+    np.testing.assert_allclose(
+        model.distances(X), NearestMean("mahalanobis").fit(X, y).distances(X)
+    )
     np.testing.assert_allclose(
         model.fit(X[:20], y[:20]).prototypes_, within(X[:20], y[:20])[0]
     )  # fit starts anew
@@ -131,7 +133,9 @@ def series():
     rng = np.random.default_rng(0)
     y = np.arange(30) % 2
     t = np.linspace(0, 1, 20) + rng.uniform(-0.15, 0.15, size=(30, 1))
-    X = np.stack([np.sin(2 * np.pi * (1 + y[:, None]) * t), t], axis=1) + 0.05 * rng.normal(size=(30, 2, 20))
+    X = np.stack([np.sin(2 * np.pi * (1 + y[:, None]) * t), t], axis=1) + 0.05 * rng.normal(
+        size=(30, 2, 20)
+    )
     return X, y
 
 

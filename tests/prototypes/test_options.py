@@ -1,4 +1,4 @@
-"""Every option of the gradient models matters, one by one; what can't be honoured is refused."""
+"""Every option of the gradient models matters, one by one; what can't be honored is refused."""
 
 import numpy as np
 import pytest
@@ -55,7 +55,7 @@ CHANGES = {
     "frozen": ({}, ("metric",)),
     "mixed_precision": ({"dtype": "float32"}, True),
     "callbacks": ({}, (after_two,)),
-    "regularisers": ({}, (Diversity(0.5),)),
+    "regularizers": ({}, (Diversity(0.5),)),
     "temperature": ({}, 3.0),
     "dtype": ({}, "float32"),
     "random_state": ({"init": "random"}, 1),
@@ -94,17 +94,27 @@ def settings(kind, option):
     return base, {**base, option: value}
 
 
-PAIRS = [(kind, option) for kind in MODELS for option in kind().get_params() if option not in SHOWN_ELSEWHERE]
+PAIRS = [
+    (kind, option)
+    for kind in MODELS
+    for option in kind().get_params()
+    if option not in SHOWN_ELSEWHERE
+]
 PAIRS = [(kind, option) for kind, option in PAIRS if settings(kind, option) is not None]
 
 
-@pytest.mark.parametrize(("kind", "option"), PAIRS, ids=lambda part: getattr(part, "__name__", part))
+@pytest.mark.parametrize(
+    ("kind", "option"), PAIRS, ids=lambda part: getattr(part, "__name__", part)
+)
 def test_option_matters(kind, option, blobs):
     X, y = blobs
     one, other = (kind(**setting).fit(X, y) for setting in settings(kind, option))
     if option != "temperature" and one.prototypes_.shape == other.prototypes_.shape:
-        learnt = [np.concatenate([m.prototypes_.ravel(), m.predict_proba(X).ravel()]) for m in (one, other)]
-        assert np.abs(learnt[0] - learnt[1]).max() > 1e-9
+        learned = [
+            np.concatenate([m.prototypes_.ravel(), m.predict_proba(X).ravel()])
+            for m in (one, other)
+        ]
+        assert np.abs(learned[0] - learned[1]).max() > 1e-9
     elif option == "temperature":
         assert np.abs(one.predict_proba(X) - other.predict_proba(X)).max() > 1e-3
         assert other.temperature_ == pytest.approx(3.0)
@@ -129,9 +139,11 @@ def test_inits(init, n, blobs):
         elif init == "means":
             assert np.abs(own - means[c]).max() < X[y == c].std()
             assert len(np.unique(own, axis=0)) == n
-        else:  # centres: each is the mean of the rows nearest to it
+        else:  # centers: each is the mean of the rows nearest to it
             winner = ((X[y == c][:, None] - own) ** 2).sum(2).argmin(1)
-            np.testing.assert_allclose(own, [X[y == c][winner == k].mean(0) for k in range(n)], atol=1e-3)
+            np.testing.assert_allclose(
+                own, [X[y == c][winner == k].mean(0) for k in range(n)], atol=1e-3
+            )
 
 
 def test_given_prototypes_are_where_it_starts(blobs):
@@ -153,7 +165,7 @@ def test_given_prototypes_are_where_it_starts(blobs):
         (torch.optim.RMSprop, "rmsprop"),
     ],
 )
-def test_optimisers_by_name_class_and_instance(optimizer, same_as, blobs):
+def test_optimizers_by_name_class_and_instance(optimizer, same_as, blobs):
     found = GLVQ(optimizer=optimizer, max_iter=5, random_state=0).fit(*blobs).prototypes_
     named = {
         name: GLVQ(optimizer=name, max_iter=5, random_state=0).fit(*blobs).prototypes_
@@ -167,12 +179,14 @@ def test_optimisers_by_name_class_and_instance(optimizer, same_as, blobs):
 @pytest.mark.parametrize(
     ("scheduler", "same"),
     [
-        ("cosine", lambda optimiser: torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, 20)),
+        ("cosine", lambda optimizer: torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 20)),
         (
             "plateau",
-            lambda optimiser: torch.optim.lr_scheduler.ReduceLROnPlateau(optimiser, factor=0.5, patience=5),
+            lambda optimizer: torch.optim.lr_scheduler.ReduceLROnPlateau(
+                optimizer, factor=0.5, patience=5
+            ),
         ),
-        (None, lambda optimiser: torch.optim.lr_scheduler.ConstantLR(optimiser, factor=1.0)),
+        (None, lambda optimizer: torch.optim.lr_scheduler.ConstantLR(optimizer, factor=1.0)),
     ],
 )
 def test_schedulers(scheduler, same, blobs):
@@ -187,7 +201,8 @@ def test_plateau_halves_the_step(blobs):
     """At a huge step the loss stops falling: from then on plateau differs from no schedule."""
     options = {"lr": 3.0, "random_state": 0}
     curves = [
-        GLVQ(2, scheduler=s, max_iter=40, **options).fit(*blobs).loss_history_ for s in (None, "plateau")
+        GLVQ(2, scheduler=s, max_iter=40, **options).fit(*blobs).loss_history_
+        for s in (None, "plateau")
     ]
     differ = np.flatnonzero(curves[0] != curves[1])
     assert 6 < differ[0] < 40
@@ -202,7 +217,9 @@ def test_frozen_parameters_stay(blobs):
     model = GMLVQ(frozen=("metric",), max_iter=5).fit(X, y, initial_prototypes=start)
     np.testing.assert_array_equal(model.omega_, np.eye(4) / 2)
     np.testing.assert_allclose(
-        model.prototypes_, GLVQ(max_iter=5).fit(X, y, initial_prototypes=start).prototypes_, atol=1e-9
+        model.prototypes_,
+        GLVQ(max_iter=5).fit(X, y, initial_prototypes=start).prototypes_,
+        atol=1e-9,
     )
 
 
@@ -214,7 +231,9 @@ def test_early_stopping_keeps_the_best(blobs):
     curve = model.validation_history_["val_loss"]
     assert model.n_iter_ == len(curve) == curve.argmin() + 5 < 60
     again = GLVQ(**{**options, "max_iter": int(curve.argmin()) + 1}).fit(X, y)
-    np.testing.assert_array_equal(model.prototypes_, again.prototypes_)  # the weights of the best epoch
+    np.testing.assert_array_equal(
+        model.prototypes_, again.prototypes_
+    )  # the weights of the best epoch
     accuracy = np.mean(model.predict(held[0]) == held[1])
     assert model.validation_history_["val_accuracy"][curve.argmin()] == pytest.approx(accuracy)
     last = GLVQ(patience=4, restore_best=False, **options).fit(X, y, validation_data=held)
@@ -268,7 +287,8 @@ def test_accumulated_batches_are_one_step(blobs):
 def test_callbacks_hear_the_curves(blobs):
     heard = []
     model = GLVQ(
-        validation_fraction=0.3, callbacks=(lambda h: heard.append({k: len(v) for k, v in h.items()}),)
+        validation_fraction=0.3,
+        callbacks=(lambda h: heard.append({k: len(v) for k, v in h.items()}),),
     )
     model.set_params(max_iter=3).fit(*blobs)
     assert heard == [{"train_loss": n, "val_loss": n, "val_accuracy": n} for n in (1, 2, 3)]
@@ -284,12 +304,14 @@ def test_verbose_shows_the_epochs(blobs, capsys):
 
 @pytest.mark.parametrize("kind", [RSLVQ, CELVQ])
 def test_temperature_is_the_losses_too(kind, blobs):
-    cold, warm = (kind(2, temperature=T, max_iter=10, random_state=0).fit(*blobs) for T in (0.1, 10.0))
+    cold, warm = (
+        kind(2, temperature=T, max_iter=10, random_state=0).fit(*blobs) for T in (0.1, 10.0)
+    )
     assert (cold.temperature_, warm.temperature_) == pytest.approx((0.1, 10.0))
     assert np.abs(cold.prototypes_ - warm.prototypes_).max() > 0.01
 
 
-# --- what can't be honoured ---------------------------------------------------------------------------------
+# --- what can't be honored ---------------------------------------------------------------------------------
 
 START = "initial_prototypes"
 REFUSED = {
@@ -297,9 +319,17 @@ REFUSED = {
     "no prototypes": (GLVQ(0), {}, "n_prototypes must be integers of at least 1, got 0"),
     "half a prototype": (GLVQ(1.5), {}, "n_prototypes must be integers"),
     "unnamed class": (GLVQ({0: 1, 1: 1}), {}, "n_prototypes must name every class once"),
-    "unknown class": (GLVQ({0: 1, 1: 1, 2: 1, 7: 1}), {}, "n_prototypes must name every class once"),
+    "unknown class": (
+        GLVQ({0: 1, 1: 1, 2: 1, 7: 1}),
+        {},
+        "n_prototypes must name every class once",
+    ),
     "optimizer": (GLVQ(optimizer="newton"), {}, "optimizer must be one of adam"),
-    "lr twice": (GLVQ(optimizer=torch.optim.SGD([torch.zeros(1)], lr=0.1), lr=0.1), {}, "lr must be None"),
+    "lr twice": (
+        GLVQ(optimizer=torch.optim.SGD([torch.zeros(1)], lr=0.1), lr=0.1),
+        {},
+        "lr must be None",
+    ),
     "scheduler": (GLVQ(scheduler="never"), {}, "scheduler must be 'cosine'"),
     "no epochs": (GLVQ(max_iter=0), {}, "must be at least 1, got 0"),
     "negative batch": (GLVQ(batch_size=-1), {}, "batch_size must be at least 1|-1"),
@@ -312,7 +342,7 @@ REFUSED = {
     "frozen, all": (LVQ1(frozen=("prototypes",)), {}, "frozen must name some, not all"),
     "frozen, unknown": (GLVQ(frozen=("metric",)), {}, r"of the groups \['prototypes'\]"),
     "frozen and changed": (
-        GRLVQ(frozen=("metric",), regularisers=(SparseRelevance(0.1),)),
+        GRLVQ(frozen=("metric",), regularizers=(SparseRelevance(0.1),)),
         {},
         "frozen metric",
     ),
@@ -320,17 +350,21 @@ REFUSED = {
     "dtype": (GLVQ(dtype="float16"), {}, "dtype must be 'float32' or 'float64'"),
     "temperature": (GLVQ(temperature=0.0), {}, "temperature must be above 0"),
     "no relevances": (
-        GLVQ(regularisers=(SparseRelevance(0.1),)),
+        GLVQ(regularizers=(SparseRelevance(0.1),)),
         {},
         "SparseRelevance needs a model with relev",
     ),
     "no floor": (
-        GLVQ(regularisers=(RelevanceFloor(0.1),)),
+        GLVQ(regularizers=(RelevanceFloor(0.1),)),
         {},
         "RelevanceFloor needs a model with relevances",
     ),
-    "floor too high": (GRLVQ(regularisers=(RelevanceFloor(0.3),)), {}, r"minimum must lie in \[0, 1/4\]"),
-    "all sparse": (GRLVQ(regularisers=(SparseRelevance(1e4),)), {}, "smaller l1_weight"),
+    "floor too high": (
+        GRLVQ(regularizers=(RelevanceFloor(0.3),)),
+        {},
+        r"minimum must lie in \[0, 1/4\]",
+    ),
+    "all sparse": (GRLVQ(regularizers=(SparseRelevance(1e4),)), {}, "smaller l1_weight"),
     "transfer": (GLVQ(transfer="cubic"), {}, "transfer must be one of identity"),
     "beta": (GLVQ(transfer="identity", beta=2.0), {}, "beta=2.0 needs transfer"),
     "window": (LVQ21(window=1.0), {}, "window must lie between 0 and 1"),
@@ -350,15 +384,23 @@ REFUSED = {
     ),
     "negative weight": (GLVQ(), {"sample_weight": np.linspace(-1, 1, 45)}, "at least 0 per row"),
     "no weight": (GLVQ(), {"sample_weight": np.zeros(45)}, "not all zero"),
-    "weights of another length": (GLVQ(), {"sample_weight": np.ones(44)}, "inconsistent numbers of samples"),
+    "weights of another length": (
+        GLVQ(),
+        {"sample_weight": np.ones(44)},
+        "inconsistent numbers of samples",
+    ),
     "means metric": (NearestMean("cosine"), {}, "metric must be one of euclidean"),
-    "shrinkage": (NearestMean("mahalanobis", shrinkage=2), {}, "shrinkage must lie between 0 and 1"),
+    "shrinkage": (
+        NearestMean("mahalanobis", shrinkage=2),
+        {},
+        "shrinkage must lie between 0 and 1",
+    ),
     "embedding": (DeepLVQ(backbone="transformer"), {}, "transformer"),
 }
 
 
 @pytest.mark.parametrize(("model", "given", "said"), REFUSED.values(), ids=REFUSED)
-def test_what_can_not_be_honoured_is_refused(model, given, said, blobs):
+def test_what_can_not_be_honored_is_refused(model, given, said, blobs):
     with pytest.raises(ValueError, match=said):
         model.fit(*blobs, **given)
 
@@ -368,7 +410,11 @@ def test_what_can_not_be_honoured_is_refused(model, given, said, blobs):
     [
         (GLVQ(), {START: (np.zeros((2, 4)), [0, 1])}, START),
         (GLVQ(), {START: (np.zeros((3, 4)), [0, 1])}, START),
-        (GLVQ(patience=2), {"validation_data": (np.zeros((3, 4)), [0, 1])}, "validation_data|inconsistent"),
+        (
+            GLVQ(patience=2),
+            {"validation_data": (np.zeros((3, 4)), [0, 1])},
+            "validation_data|inconsistent",
+        ),
         (
             GLVQ(validation_fraction=0.3, max_iter=2),
             {"validation_data": (np.zeros((1, 4)), [0])},
@@ -395,8 +441,10 @@ def test_what_should_be_refused(model, given, said, blobs):
 # --- rows, weights, seeds -----------------------------------------------------------------------------------
 
 
-def learnt(model, X):
-    return np.concatenate([model.prototypes_.ravel(), model.predict_proba(X).ravel(), [model.loss_]])
+def learned(model, X):
+    return np.concatenate(
+        [model.prototypes_.ravel(), model.predict_proba(X).ravel(), [model.loss_]]
+    )
 
 
 @every_model
@@ -408,7 +456,7 @@ def test_order_of_rows_does_not_matter(kind, batch_size, blobs):
         kind(**BASE, batch_size=batch_size).fit(X[rows], y[rows])
         for rows in (slice(None), order, slice(None, None, -1))
     ]
-    assert all(np.array_equal(learnt(models[0], X), learnt(other, X)) for other in models[1:])
+    assert all(np.array_equal(learned(models[0], X), learned(other, X)) for other in models[1:])
 
 
 @every_model
@@ -419,9 +467,9 @@ def test_a_weight_is_a_number_of_repeats(kind, options, blobs):
     weighted = kind(**BASE, **options).fit(X, y, sample_weight=weight)
     rows = np.repeat(np.arange(len(X)), weight)
     np.testing.assert_array_equal(
-        learnt(weighted, X), learnt(kind(**BASE, **options).fit(X[rows], y[rows]), X)
+        learned(weighted, X), learned(kind(**BASE, **options).fit(X[rows], y[rows]), X)
     )
-    assert not np.array_equal(learnt(weighted, X), learnt(kind(**BASE, **options).fit(X, y), X))
+    assert not np.array_equal(learned(weighted, X), learned(kind(**BASE, **options).fit(X, y), X))
 
 
 def test_balanced_classes_count_the_same(blobs):
@@ -430,7 +478,7 @@ def test_balanced_classes_count_the_same(blobs):
     X, y = X[rows], y[rows]
     balanced = GLVQ(**BASE, class_weight="balanced").fit(X, y)
     weighted = GLVQ(**BASE).fit(X, y, sample_weight=compute_sample_weight("balanced", y))
-    np.testing.assert_allclose(learnt(balanced, X), learnt(weighted, X), rtol=1e-9)
+    np.testing.assert_allclose(learned(balanced, X), learned(weighted, X), rtol=1e-9)
 
 
 def test_balanced_classes_count_repeats(blobs):
@@ -439,13 +487,13 @@ def test_balanced_classes_count_repeats(blobs):
     rows = np.concatenate([np.repeat(np.flatnonzero(y == 0)[:5], 3), np.flatnonzero(y > 0)])
     X, y = X[rows], y[rows]
     balanced, plain = (GLVQ(**BASE, class_weight=w).fit(X, y) for w in ("balanced", None))
-    np.testing.assert_allclose(learnt(balanced, X), learnt(plain, X), rtol=1e-9)
+    np.testing.assert_allclose(learned(balanced, X), learned(plain, X), rtol=1e-9)
 
 
 @every_model
 def test_seeds(kind, blobs):
     options = {**BASE, "init": "random", "batch_size": 10}
-    one, again = (learnt(kind(**options).fit(*blobs), blobs[0]) for _ in range(2))
+    one, again = (learned(kind(**options).fit(*blobs), blobs[0]) for _ in range(2))
     np.testing.assert_array_equal(one, again)
     drawn = [kind(**{**options, "random_state": None}).fit(*blobs).prototypes_ for _ in range(2)]
     assert not np.array_equal(*drawn)
@@ -480,8 +528,10 @@ def test_averaged_metric_has_its_scale(blobs):
 
 
 def test_models_are_all_here():
-    """A public model that is not learnt by gradient descent has its options tested elsewhere."""
+    """A public model that is not learned by gradient descent has its options tested elsewhere."""
     others = {
-        kind.__name__ for kind in PUBLIC if isinstance(kind, type) and issubclass(kind, ClassifierMixin)
+        kind.__name__
+        for kind in PUBLIC
+        if isinstance(kind, type) and issubclass(kind, ClassifierMixin)
     }
     assert others - {kind.__name__ for kind in MODELS} <= {"NearestMean", "MedianLVQ"}

@@ -53,7 +53,11 @@ def test_takes_the_same_swaps_as_the_plain_search(name, count, weighted):
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)
-@given(seed=st.integers(0, 10**6), count=st.integers(1, 3), kind=st.sampled_from(["plain", "copies", "skew"]))
+@given(
+    seed=st.integers(0, 10**6),
+    count=st.integers(1, 3),
+    kind=st.sampled_from(["plain", "copies", "skew"]),
+)
 @settings(max_examples=60, deadline=None)
 def test_no_swap_improves_what_is_found(name, seed, count, kind):
     rng = np.random.default_rng(seed)

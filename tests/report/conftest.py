@@ -12,7 +12,9 @@ from contrafact.engine.result import Counterfactuals
 def make():
     """Build a result: classes follow the probabilities, and the second class is wanted unless told."""
 
-    def build(X, X_cf, proba, cf_proba, *, classes=("a", "b"), target=None, modality="series", **other):
+    def build(
+        X, X_cf, proba, cf_proba, *, classes=("a", "b"), target=None, modality="series", **other
+    ):
         proba, cf_proba, classes = np.array(proba), np.array(cf_proba), np.array(classes)
         n = len(proba)
         cf_labels = classes[np.nan_to_num(cf_proba).argmax(1)]

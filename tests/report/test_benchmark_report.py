@@ -9,7 +9,13 @@ from contrafact.report import write_benchmark
 
 def table():
     rng = np.random.default_rng(0)
-    keys = [(d, "LR", e, s, i) for d in "AB" for e in ("good", "bad") for s in (0, 1, 2) for i in range(4)]
+    keys = [
+        (d, "LR", e, s, i)
+        for d in "AB"
+        for e in ("good", "bad")
+        for s in (0, 1, 2)
+        for i in range(4)
+    ]
     frame = pd.DataFrame(keys, columns=["dataset", "classifier", "explainer", "seed", "instance"])
     good = frame["explainer"] == "good"
     return frame.assign(
@@ -36,7 +42,11 @@ def test_failures_are_told_and_lower_the_coverage(tmp_path):
     frame = table()
     lost = (frame["explainer"] == "bad") & (frame["dataset"] == "B")
     frame.loc[lost, ["sparsity", "knn_distance"]] = np.nan
-    frame.loc[lost, ["valid", "cell_status", "message"]] = [0.0, "error", "Traceback\nValueError: a | b"]
+    frame.loc[lost, ["valid", "cell_status", "message"]] = [
+        0.0,
+        "error",
+        "Traceback\nValueError: a | b",
+    ]
     text = write_benchmark(frame, tmp_path / "page.md").read_text()
     assert "3 cells failed:" in text and "B, LR, bad, seed 0: error, ValueError: a | b" in text
     assert "(50%)" in text

@@ -16,13 +16,20 @@ from contrafact.report.panels import MISSED, REACHED
 
 
 def words(figure):
-    return "\n".join(text.get_text() for text in figure.findobj(matplotlib.text.Text) if text.get_visible())
+    return "\n".join(
+        text.get_text() for text in figure.findobj(matplotlib.text.Text) if text.get_visible()
+    )
 
 
 def marks(figure, gid):
     """(column, line, marker, fill) of the marks of a kind in the table of features."""
     return [
-        (line.get_xdata()[0], line.get_ydata()[0], line.get_marker(), to_rgba(line.get_markerfacecolor()))
+        (
+            line.get_xdata()[0],
+            line.get_ydata()[0],
+            line.get_marker(),
+            to_rgba(line.get_markerfacecolor()),
+        )
         for line in figure.findobj(matplotlib.lines.Line2D)
         if line.get_gid() == gid
     ]
@@ -67,8 +74,8 @@ def test_figures_of_each_method(series, rival):
 def test_a_failed_method_looks_failed(series, rival):
     figure = plot_methods({"CELS": series, "other": rival}, 14)
     first, _, last, _ = (ax for ax in figure.axes if ax.lines)
-    assert first.lines[1].get_color() == MISSED.colour
-    assert last.lines[1].get_color() == REACHED.colour
+    assert first.lines[1].get_color() == MISSED.color
+    assert last.lines[1].get_color() == REACHED.color
     assert "best attempt, not reached" in words(figure)
 
 
@@ -91,7 +98,9 @@ def test_the_first_valid_one_of_several_is_drawn(series, rival):
 def test_kinds_of_array_may_differ(series):
     flat = replace(series, X=series.X[:, 0], X_cf=series.X_cf[:, 0])
     lifted = replace(
-        series, X=torch.tensor(series.X[:, :1]).float(), X_cf=torch.tensor(series.X_cf[:, :1]).float()
+        series,
+        X=torch.tensor(series.X[:, :1]).float(),
+        X_cf=torch.tensor(series.X_cf[:, :1]).float(),
     )
     assert len([ax for ax in plot_methods({"a": flat, "b": lifted}, 14).axes if ax.lines]) == 2
 
@@ -112,7 +121,7 @@ def test_images_in_lines_beside_the_original(make):
         "",
     ]
     assert pictures[2].images[0].get_clim() == pictures[4].images[0].get_clim() == (-0.5, 0.5)
-    assert pictures[3].spines["top"].get_edgecolor() == to_rgba(MISSED.colour)
+    assert pictures[3].spines["top"].get_edgecolor() == to_rgba(MISSED.color)
     assert "not reached: 'a' (0.60)" in words(figure)
 
 
@@ -125,8 +134,8 @@ def test_features_against_methods(make):
     table = next(ax for ax in figure.axes if ax.get_xlabel())
     assert [tick.get_text() for tick in table.get_yticklabels()] == ["income", "rooms"]
     assert marks(figure, "changed") == [
-        (0, 0, "^", to_rgba(REACHED.colour)),
-        (0, 1, "^", to_rgba(REACHED.colour)),
+        (0, 0, "^", to_rgba(REACHED.color)),
+        (0, 1, "^", to_rgba(REACHED.color)),
         (1, 0, "v", to_rgba("white")),
     ]
     assert [mark[:2] for mark in marks(figure, "same")] == [(1, 1)]
@@ -136,7 +145,9 @@ def test_features_against_methods(make):
 
 def test_rows_that_nobody_changed(make):
     X = np.ones((1, 3))
-    assert "no feature changed" in words(plot_methods({"a": make(X, X, [[1, 0]], [[1, 0]], modality="row")}))
+    assert "no feature changed" in words(
+        plot_methods({"a": make(X, X, [[1, 0]], [[1, 0]], modality="row")})
+    )
 
 
 def test_a_model_without_an_answer(make):
@@ -151,7 +162,9 @@ def test_odd_names_of_methods(series, name, tmp_path, recwarn):
 
 
 def test_only_the_same_instances_are_compared(series, rival, make):
-    with pytest.raises(ValueError, match="'a' and 'b' answer for different instances: their X differ"):
+    with pytest.raises(
+        ValueError, match="'a' and 'b' answer for different instances: their X differ"
+    ):
         plot_methods({"a": series, "b": replace(rival, X=rival.X + 1)}, 12)
     with pytest.raises(ValueError, match="different rows of the input: 12, 14, 17 and 12, 14"):
         plot_methods({"a": series, "b": rival[:2]}, 12)
@@ -167,7 +180,9 @@ def test_something_has_to_be_compared(results):
 
 
 def test_inputs_that_do_not_exist(series):
-    with pytest.raises(IndexError, match="No counterfactual of input 0; there are those of 12, 14, 17"):
+    with pytest.raises(
+        IndexError, match="No counterfactual of input 0; there are those of 12, 14, 17"
+    ):
         plot_methods({"a": series}, 0)
 
 

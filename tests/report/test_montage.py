@@ -13,7 +13,9 @@ def images():
     data = cf.load_dataset("digits")
     X = data.X_train.astype(np.float32) / 16
     model = cf.fit_classifier("smallcnn", X, data.y_train, max_epochs=5)
-    return cf.LineSearch().fit(model, X, data.y_train).explain(data.X_test[:5].astype(np.float32) / 16)
+    return (
+        cf.LineSearch().fit(model, X, data.y_train).explain(data.X_test[:5].astype(np.float32) / 16)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -50,9 +52,9 @@ def test_latent_plot_shows_codes_path_and_loss(latent):
     where, how = plot_latent(explainer, result, 2).axes
     path = next(line for line in where.lines if len(line.get_xdata()) > 1)
     np.testing.assert_allclose(np.stack(path.get_data(), 1), result.info["path"][2])
-    assert sum(len(c.get_offsets()) for c in where.collections) == len(explainer.latent_.codes) + len(
-        explainer.centroids_.place
-    )
+    assert sum(len(c.get_offsets()) for c in where.collections) == len(
+        explainer.latent_.codes
+    ) + len(explainer.centroids_.place)
     assert len(how.lines) == len(result)
     np.testing.assert_allclose(how.lines[-1].get_ydata(), result.info["loss_curve"][2])
 

@@ -59,10 +59,15 @@ def read(tmp_path):
 def test_summary_counts_everyone(series, read):
     found = read(series)
     assert "3 series of 20 time steps in 2 channels · CELS" in found.words
-    assert "1 of 2 now get the class that was asked for. 1 had it already and was left" in found.words
+    assert (
+        "1 of 2 now get the class that was asked for. 1 had it already and was left" in found.words
+    )
     assert "Typical change: 12 % of the values, in 3 stretches" in found.words
     assert "1 did not get there" in found.words
-    assert "row 14: not reached (infeasible): with a frozen window; best P('point') = 0.44" in found.words
+    assert (
+        "row 14: not reached (infeasible): with a frozen window; best P('point') = 0.44"
+        in found.words
+    )
     assert '"seed": 0' in found.words
     assert "Methods side by side" not in found.words
     assert len(found.payload["instances"]) == 3
@@ -70,10 +75,15 @@ def test_summary_counts_everyone(series, read):
 
 def test_the_browser_may_load_nothing_and_run_only_this(series, read):
     found = read(series)
-    (policy,) = (value for name, value in found.attributes if name == "content" and "default-src" in value)
+    (policy,) = (
+        value for name, value in found.attributes if name == "content" and "default-src" in value
+    )
     hashes = {
         name: b64encode(sha256(text.encode()).digest()).decode()
-        for name, text in (("script", found.inside["script"][1]), ("style", found.inside["style"][0]))
+        for name, text in (
+            ("script", found.inside["script"][1]),
+            ("style", found.inside["style"][0]),
+        )
     }
     assert policy == (
         f"default-src 'none'; style-src 'sha256-{hashes['style']}'; script-src 'sha256-{hashes['script']}'; "
@@ -109,9 +119,15 @@ def test_any_title_can_be_written(series, read, title):
 def test_methods_are_compared(series, read):
     quick = replace(series, seconds=np.zeros(3), valid=np.array([True, True, True]))
     found = read({"slow": series, "quick": quick})
-    assert "quick reaches the class asked for most often (100 %), changing 12 % of the values" in found.words
+    assert (
+        "quick reaches the class asked for most often (100 %), changing 12 % of the values"
+        in found.words
+    )
     found = read({"one": series, "two": replace(series, X_cf=series.X)})
-    assert "Both methods reach the class asked for equally often (67 %); of these two changes" in found.words
+    assert (
+        "Both methods reach the class asked for equally often (67 %); of these two changes"
+        in found.words
+    )
     assert "Methods side by side" in found.words
     assert "P(c | x')" in found.words
 
@@ -147,7 +163,9 @@ def test_a_metric_that_is_missing_everywhere(series, read):
 
 def test_what_is_left_out_is_said(series, read, monkeypatch):
     monkeypatch.setattr(payload, "MOST_CHARACTERS", 1)
-    assert "2 instances are listed without a picture, to keep this file small." in read(series).words
+    assert (
+        "2 instances are listed without a picture, to keep this file small." in read(series).words
+    )
     assert "1 instance is listed without" in read(series[:2]).words
     monkeypatch.undo()
     assert "without a picture" not in read(series).words
@@ -156,7 +174,9 @@ def test_what_is_left_out_is_said(series, read, monkeypatch):
 def test_many_reasons(series, read, monkeypatch):
     monkeypatch.setattr(sections, "MOST_REASONS", 1)
     messages = np.array(["too far", "too near", "too far"])
-    failed = replace(series, valid=np.zeros(3, bool), status=np.repeat("invalid", 3), message=messages)
+    failed = replace(
+        series, valid=np.zeros(3, bool), status=np.repeat("invalid", 3), message=messages
+    )
     found = read(failed)
     assert "row 12, row 17: not reached (invalid): too far" in found.words
     assert "and 1 more, see the table" in found.words
@@ -196,4 +216,6 @@ def test_every_modality(make, read, modality, shape, scope):
 def test_result_writes_its_own(series, tmp_path):
     path = series.report(str(tmp_path / "again.html"), title="Why?")
     assert path == tmp_path / "again.html"
-    assert path.read_bytes() == write_report(series, tmp_path / "same.html", title="Why?").read_bytes()
+    assert (
+        path.read_bytes() == write_report(series, tmp_path / "same.html", title="Why?").read_bytes()
+    )

@@ -17,13 +17,17 @@ from contrafact.report.sections import scores
 
 def packed(results, reference=None, constraints=None):
     """The payload after a journey through strict JSON."""
-    content = payload(results, {name: scores(r, None) for name, r in results.items()}, reference, constraints)
+    content = payload(
+        results, {name: scores(r, None) for name, r in results.items()}, reference, constraints
+    )
     return json.loads(json.dumps(content, allow_nan=False))
 
 
 def bits(text, shape):
     raw = np.frombuffer(b64decode(text), np.uint8)
-    return np.unpackbits(raw, count=int(np.prod(shape)), bitorder="little").astype(bool).reshape(shape)
+    return (
+        np.unpackbits(raw, count=int(np.prod(shape)), bitorder="little").astype(bool).reshape(shape)
+    )
 
 
 def values(part, shape, mask=None):
@@ -31,7 +35,9 @@ def values(part, shape, mask=None):
     kind = "<u2" if part["steps"] > 255 else "u1"
     whole = np.frombuffer(b64decode(part["data"]), kind)
     low, high = (np.array(part[name])[:, None] for name in ("low", "high"))
-    step = np.broadcast_to((high - low) / part["steps"], (shape[0], int(np.prod(shape[1:])))).reshape(shape)
+    step = np.broadcast_to(
+        (high - low) / part["steps"], (shape[0], int(np.prod(shape[1:])))
+    ).reshape(shape)
     low = np.broadcast_to(low, (shape[0], int(np.prod(shape[1:])))).reshape(shape)
     mask = np.ones(shape, bool) if mask is None else mask
     return low[mask] + step[mask] * whole, step[mask] / 2
@@ -74,7 +80,9 @@ def test_constant_values_survive(make):
 
 def test_rows_are_exact(make):
     X = np.array([[123456.789, 1 / 3, -0.0]])
-    entry = packed({"m": make(X, X + 1e-9, [[0.9, 0.1]], [[0.2, 0.8]], modality="row")})["instances"][0]
+    entry = packed({"m": make(X, X + 1e-9, [[0.9, 0.1]], [[0.2, 0.8]], modality="row")})[
+        "instances"
+    ][0]
     assert entry["x"] == X[0].tolist()
     assert entry["answers"][0][0]["x"] == (X + 1e-9)[0].tolist()
 

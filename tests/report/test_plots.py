@@ -21,32 +21,37 @@ from contrafact.report.panels import MISSED, REACHED
 def words(figure):
     """Everything written on a figure."""
     figure.canvas.draw()
-    return "\n".join(text.get_text() for text in figure.findobj(matplotlib.text.Text) if text.get_visible())
+    return "\n".join(
+        text.get_text() for text in figure.findobj(matplotlib.text.Text) if text.get_visible()
+    )
 
 
 def spans(ax):
     return [patch for patch in ax.patches if isinstance(patch, Rectangle)]
 
 
-def labelled(figure, label):
+def labeled(figure, label):
     (ax,) = (ax for ax in figure.axes if ax.get_ylabel() == label)
     return ax
 
 
 def test_changed_stretches_are_shaded(series):
     figure = plot(series, 0)
-    edges = [(span.get_x(), span.get_x() + span.get_width()) for span in spans(labelled(figure, "channel 1"))]
+    edges = [
+        (span.get_x(), span.get_x() + span.get_width())
+        for span in spans(labeled(figure, "channel 1"))
+    ]
     assert edges == [(2.5, 5.5), (8.5, 9.5)]
-    assert len(spans(labelled(figure, "channel 0"))) == 1
+    assert len(spans(labeled(figure, "channel 0"))) == 1
     assert not any(spans(ax) for ax in plot(series, 2).axes if ax.get_ylabel())
 
 
 def test_lines_are_the_data(series):
-    ax = labelled(plot(series, 0), "channel 1")
+    ax = labeled(plot(series, 0), "channel 1")
     before, after = ax.lines
     np.testing.assert_array_equal(before.get_ydata(), series.X[0, 1])
     np.testing.assert_array_equal(after.get_ydata(), series.X_cf[0, 1])
-    assert after.get_color() == REACHED.colour
+    assert after.get_color() == REACHED.color
 
 
 def test_title_says_what_happened(series):
@@ -61,8 +66,8 @@ def test_a_failure_looks_like_one(series):
     figure = plot(series, 1)
     assert "still 'gun' (0.56), wanted 'point'" in words(figure)
     assert "not reached (infeasible): with a frozen window" in words(figure)
-    assert labelled(figure, "channel 0").lines[1].get_color() == MISSED.colour
-    assert labelled(figure, "channel 0").lines[1].is_dashed()
+    assert labeled(figure, "channel 0").lines[1].get_color() == MISSED.color
+    assert labeled(figure, "channel 0").lines[1].is_dashed()
 
 
 def test_probabilities_are_the_bars(series):
@@ -74,7 +79,7 @@ def test_lifted_and_torch_series(series):
     flat = replace(series, X=series.X[:, 0], X_cf=series.X_cf[:, 0])
     tensors = replace(flat, X=torch.from_numpy(flat.X), X_cf=torch.from_numpy(flat.X_cf))
     for result in (flat, tensors):
-        ax = labelled(plot(result, 1), "value")
+        ax = labeled(plot(result, 1), "value")
         assert len(spans(ax)) == 1
         np.testing.assert_array_equal(ax.lines[0].get_ydata(), series.X[1, 0])
 
@@ -105,7 +110,7 @@ def test_a_few_of_many_classes(make):
 
 
 @pytest.mark.parametrize("channels", [1, 2, 3])
-def test_difference_map_is_centred_at_zero(make, channels, tmp_path):
+def test_difference_map_is_centered_at_zero(make, channels, tmp_path):
     X = np.random.default_rng(0).uniform(size=(1, channels, 6, 8))
     X_cf = X.copy()
     X_cf[0, 0, 2, 3] -= 2
@@ -137,7 +142,9 @@ def test_features_most_changed_first(make):
     X_cf[0, :15] += np.arange(15) + 1
     figure = plot(make(X, X_cf, [[1, 0]], [[0, 1]], modality="row"))
     ax = next(ax for ax in figure.axes if ax.get_xlabel().startswith("value"))
-    assert [tick.get_text() for tick in ax.get_yticklabels()] == [f"feature {j}" for j in range(14, 2, -1)]
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == [
+        f"feature {j}" for j in range(14, 2, -1)
+    ]
     assert "3 more changed, not shown" in ax.get_xlabel()
     assert ax.texts[0].get_text() == "1 → 16"
     assert [line.get_xdata()[-1] for line in ax.lines[:3]] == [16, 1, 16]
@@ -148,7 +155,11 @@ def test_features_of_unlike_scale_share_an_axis_in_percent(make):
     X_cf = np.array([[1250.0, 0.05, 0.2, 4.0]])
     figure = plot(make(X, X_cf, [[1, 0]], [[0, 1]], modality="row"))
     ax = next(ax for ax in figure.axes if ax.get_xlabel().startswith("%"))
-    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["feature 1", "feature 0", "feature 3"]
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == [
+        "feature 1",
+        "feature 0",
+        "feature 3",
+    ]
     np.testing.assert_allclose(ax.lines[0].get_xdata(), [100, 50])
 
 
@@ -186,7 +197,8 @@ def test_long_words_stay_on_the_page(make):
 
 
 @pytest.mark.parametrize(
-    ("suffix", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF"), ("PNG", b"\x89PNG")]
+    ("suffix", "start"),
+    [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF"), ("PNG", b"\x89PNG")],
 )
 def test_suffix_decides_the_format(series, suffix, start, tmp_path):
     path = tmp_path / f"picture.{suffix}"
@@ -252,7 +264,9 @@ def test_names_take_the_place_of_numbers(series, make):
     named = replace(series, names=np.array(["flow", "pressure"]))
     assert {"flow", "pressure"} < {ax.get_ylabel() for ax in plot(named, 0).axes}
     assert [ax.get_ylabel() for ax in plot_many(named, [0, 1]).axes] == ["pressure", "flow"]
-    alone = replace(series, X=series.X[:, :1], X_cf=series.X_cf[:, :1], names=np.array(["ECG (mV)"]))
+    alone = replace(
+        series, X=series.X[:, :1], X_cf=series.X_cf[:, :1], names=np.array(["ECG (mV)"])
+    )
     assert "ECG (mV)" in {ax.get_ylabel() for ax in plot(alone, 0).axes}
     rows = make(np.ones((1, 3)), np.array([[1.0, 2.0, 5.0]]), [[1, 0]], [[0, 1]], modality="row")
     figure = plot(replace(rows, names=np.array(["age", "income", "debt"])))
@@ -262,7 +276,9 @@ def test_names_take_the_place_of_numbers(series, make):
 
 @pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
 def test_hostile_names(series, make, suffix, tmp_path):
-    hostile = np.array(["x" * 10_000, "$\\frac{", "a\nb\x00\ud800", "😀 日本", "<b>&", ""], dtype=object)
+    hostile = np.array(
+        ["x" * 10_000, "$\\frac{", "a\nb\x00\ud800", "😀 日本", "<b>&", ""], dtype=object
+    )
     rows = make(np.zeros((1, 6)), np.ones((1, 6)), [[1, 0]], [[0, 1]], modality="row")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -271,7 +287,14 @@ def test_hostile_names(series, make, suffix, tmp_path):
     ax = next(ax for ax in figure.axes if ax.get_xlabel() == "value")
     shown = [tick._preprocess_math(tick.get_text()) for tick in ax.get_yticklabels()]
     assert not any(is_math for _, is_math in shown)
-    assert [text for text, _ in shown] == ["x" * 23 + "…", "$\\frac{", "a b", "😀 日本", "<b>&", "feature 5"]
+    assert [text for text, _ in shown] == [
+        "x" * 23 + "…",
+        "$\\frac{",
+        "a b",
+        "😀 日本",
+        "<b>&",
+        "feature 5",
+    ]
 
 
 def test_text_stays_text_in_vector_files(series, tmp_path):
@@ -293,7 +316,13 @@ def test_width_of_a_column_and_of_a_page(series, make, width):
     results = {
         "series": series[1],
         "image": make(
-            image, image[:, :, ::-1], many, many, classes=list("abcdefghij"), modality="image", target=["c"]
+            image,
+            image[:, :, ::-1],
+            many,
+            many,
+            classes=list("abcdefghij"),
+            modality="image",
+            target=["c"],
         ),
         "row": make(np.ones((1, 14)), np.full((1, 14), 50.0), [[1, 0]], [[0, 1]], modality="row"),
     }

@@ -47,12 +47,17 @@ def test_bars_are_the_largest_relevances_by_name(wine):
     best = np.argsort(-model.relevances_)[:5]
     names = [tick.get_text() for tick in ax.get_yticklabels()][::-1]
     assert names == [
-        wine[0].columns[j] if len(wine[0].columns[j]) <= 28 else names[i] for i, j in enumerate(best)
+        wine[0].columns[j] if len(wine[0].columns[j]) <= 28 else names[i]
+        for i, j in enumerate(best)
     ]
-    np.testing.assert_allclose([bar.get_width() for bar in ax.patches][::-1], model.relevances_[best])
+    np.testing.assert_allclose(
+        [bar.get_width() for bar in ax.patches][::-1], model.relevances_[best]
+    )
 
 
-@pytest.mark.parametrize("model", [GRLVQ(max_iter=2, random_state=0), LGMLVQ(max_iter=2, random_state=0)])
+@pytest.mark.parametrize(
+    "model", [GRLVQ(max_iter=2, random_state=0), LGMLVQ(max_iter=2, random_state=0)]
+)
 def test_maps_sum_to_one(digits, model):
     ax = plot_relevances(model.fit(*digits)).axes[0]
     assert ax.images[0].get_array().sum() == pytest.approx(1)

@@ -69,7 +69,9 @@ def test_a_line_runs_around_what_changed(make):
 @pytest.mark.parametrize(("channels", "names"), [(1, 1), (6, 6), (48, 48), (150, 50)])
 def test_any_number_of_channels(make, channels, names):
     X = np.random.default_rng(0).normal(size=(1, channels, 30))
-    result = replace(make(X, -X, [[1, 0]], [[0, 1]]), names=np.array([f"c{c}" for c in range(channels)]))
+    result = replace(
+        make(X, -X, [[1, 0]], [[0, 1]]), names=np.array([f"c{c}" for c in range(channels)])
+    )
     figure = plot_saliency(result, 0, width=7)
     ax, shown = drawn(figure)
     assert shown.shape == (channels, 30)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from contrafact import Constraints
-from contrafact.report.limits import audit
+from contrafact.report.constraint_table import audit
 from contrafact.report.sentences import listed, outcome, sentence
 
 REACHED = {"proba": [[0.9, 0.1]], "cf_proba": [[0.2, 0.8]]}
@@ -45,7 +45,8 @@ def wave(changes=(), length=50):
 )
 def test_what_a_series_would_have_to_do(told, change, words):
     assert (
-        told(wave(), wave([change])) == f"To be called 'b' instead of 'a', this series would have to {words}."
+        told(wave(), wave([change]))
+        == f"To be called 'b' instead of 'a', this series would have to {words}."
     )
 
 
@@ -59,7 +60,9 @@ def test_stretches_come_in_reading_order_and_the_small_ones_are_counted(told):
 
 def test_stretches_that_almost_touch_are_one(told):
     assert told(wave(), wave([([10, 12, 14], 3.0)])).endswith("be higher between t = 10 and 14.")
-    assert told(wave(), wave([([10, 13], 3.0)])).endswith("be higher at t = 10 and be higher at t = 13.")
+    assert told(wave(), wave([([10, 13], 3.0)])).endswith(
+        "be higher at t = 10 and be higher at t = 13."
+    )
 
 
 def test_channels_go_by_their_names(told):
@@ -75,14 +78,16 @@ def test_channels_go_by_their_names(told):
         ((0, 0), "at the upper left"),
         ((0, 4), "at the top"),
         ((8, 8), "at the lower right"),
-        ((4, 4), "in the centre"),
+        ((4, 4), "in the center"),
         ((4, 0), "at the left"),
     ],
 )
 def test_images_by_ninths(told, pixel, words):
     x, x_cf = np.zeros((3, 9, 9)), np.zeros((3, 9, 9))
     x_cf[1][pixel] = 1
-    assert told(x, x_cf, modality="image").endswith(f"this image would have to be brighter {words}.")
+    assert told(x, x_cf, modality="image").endswith(
+        f"this image would have to be brighter {words}."
+    )
     assert told(x_cf, x, modality="image").endswith(f"would have to be darker {words}.")
     x_cf[2][pixel] = -1
     assert told(x, x_cf, modality="image").endswith(f"would have to be different {words}.")
@@ -111,11 +116,15 @@ def test_failures_and_those_already_there(series):
     assert sentence(series, 1) == (
         "No change that makes the model say 'point' was found; the best has P('point') = 0.44."
     )
-    assert sentence(series, 2) == "The model calls this series 'point' already; nothing was changed."
+    assert (
+        sentence(series, 2) == "The model calls this series 'point' already; nothing was changed."
+    )
 
 
 def test_a_valid_row_that_did_not_change(told):
-    assert told(wave(), wave()) == "The model says 'b' of this series as it is; nothing was changed."
+    assert (
+        told(wave(), wave()) == "The model says 'b' of this series as it is; nothing was changed."
+    )
 
 
 def test_lists():
@@ -158,16 +167,20 @@ def test_outcome_says_where_changes_gather(make):
 def test_any_result_can_be_told(make, modality, seed):
     rng = np.random.default_rng(seed)
     n, sizes = 6, rng.integers(1, 7, size=3)
-    shape = {"series": tuple(sizes[: rng.integers(1, 3)]), "image": tuple(sizes), "row": tuple(sizes[:1])}[
-        modality
-    ]
+    shape = {
+        "series": tuple(sizes[: rng.integers(1, 3)]),
+        "image": tuple(sizes),
+        "row": tuple(sizes[:1]),
+    }[modality]
     X = rng.normal(size=(n, *shape)) * 10.0 ** rng.integers(-9, 9)
     X_cf = np.where(rng.random(X.shape) < rng.random(), X, X + rng.normal(size=X.shape))
     proba, cf_proba = rng.dirichlet([1, 1], size=(2, n))
     cf_proba[0] = np.nan
     result = make(X, X_cf, proba, cf_proba, modality=modality)
     told = [sentence(result, i) for i in range(n)] + outcome(result)
-    assert all(text.endswith((".", ").")) and "  " not in text and " ." not in text for text in told)
+    assert all(
+        text.endswith((".", ").")) and "  " not in text and " ." not in text for text in told
+    )
 
 
 def test_audit_finds_each_limit_broken(make):
@@ -185,15 +198,21 @@ def test_audit_finds_each_limit_broken(make):
     }
 
 
-@pytest.mark.parametrize("bound", [1.0, [1.0, 2.0], [[1.0], [2.0]], np.ones((2, 5)), [1, 1, 1, 1, 2.0]])
+@pytest.mark.parametrize(
+    "bound", [1.0, [1.0, 2.0], [[1.0], [2.0]], np.ones((2, 5)), [1, 1, 1, 1, 2.0]]
+)
 def test_audit_of_bounds_of_every_shape(make, bound):
     X = np.zeros((1, 2, 5))
     result = make(X, X + 1, **REACHED)
     (words,) = audit(result, Constraints(upper=bound))
     assert audit(result, Constraints(upper=bound))[words].tolist() == [True]
-    assert audit(result, Constraints(lower=np.asarray(bound) + 0.5)).popitem()[1].tolist() == [False]
+    assert audit(result, Constraints(lower=np.asarray(bound) + 0.5)).popitem()[1].tolist() == [
+        False
+    ]
     same = np.ptp(bound) == 0
-    assert words == ("nothing above 1" if same else "nothing above a bound of its own each, from 1 to 2")
+    assert words == (
+        "nothing above 1" if same else "nothing above a bound of its own each, from 1 to 2"
+    )
 
 
 def test_audit_names_what_is_limited_and_keeps_silent_of_infinity(make):

@@ -40,7 +40,8 @@ def legible(figure):
     """All words lie inside the picture, and no two cover each other."""
     found = boxes(figure, [text for ax in figure.axes for text in ax.texts])
     inside = all(
-        box.x0 >= 0 and box.y0 >= 0 and box.x1 <= figure.bbox.x1 and box.y1 <= figure.bbox.y1 for box in found
+        box.x0 >= 0 and box.y0 >= 0 and box.x1 <= figure.bbox.x1 and box.y1 <= figure.bbox.y1
+        for box in found
     )
     return inside and not any(a.overlaps(b) for a, b in combinations(found, 2))
 
@@ -88,7 +89,11 @@ def test_members_are_marked_where_a_bar_passes_a_stranger():
     gapped = type(found)(**{**vars(found), "pairs": pairs, "cliques": [("a", "c")]})
     whole = type(found)(**{**vars(found), "cliques": [("a", "b", "c")]})
     marks = [
-        [line for line in plot_critical_difference(one).axes[0].lines if line.get_color() == "white"]
+        [
+            line
+            for line in plot_critical_difference(one).axes[0].lines
+            if line.get_color() == "white"
+        ]
         for one in (gapped, whole)
     ]
     assert len(marks[0]) == 1 and len(marks[0][0].get_xdata()) == 2 and not marks[1]
@@ -101,7 +106,9 @@ def test_members_are_marked_where_a_bar_passes_a_stranger():
 def test_names_are_legible(names, test):
     figure = plot_critical_difference(test(table(names), "l2"))
     assert legible(figure)
-    assert all(any(name[:12] in text.replace("\n", " ") for text in words(figure)) for name in names)
+    assert all(
+        any(name[:12] in text.replace("\n", " ") for text in words(figure)) for name in names
+    )
 
 
 def test_equal_methods_and_few_blocks():
@@ -114,7 +121,9 @@ def test_equal_methods_and_few_blocks():
 
 
 def test_the_picture_says_what_was_compared(tmp_path):
-    figure = plot_critical_difference(nemenyi(table([*"abcde"], 10), "l2", 0.05), tmp_path / "cd.png")
+    figure = plot_critical_difference(
+        nemenyi(table([*"abcde"], 10), "l2", 0.05), tmp_path / "cd.png"
+    )
     assert {"l2: mean rank over 10 blocks", "critical difference 1.93"} <= set(words(figure))
     assert any("Nemenyi, α = 0.05" in text for text in words(figure))
     assert (tmp_path / "cd.png").stat().st_size > 5000
@@ -176,6 +185,8 @@ def test_cells_are_the_correlations(tmp_path):
     ax = figure.axes[0]
     np.testing.assert_array_equal(np.ma.filled(ax.images[0].get_array(), np.nan), found)
     assert found.loc["sparsity", "unchanged_fraction"] == pytest.approx(1)
-    assert words(figure).count("–") == 7 and "1.00" in words(figure) and (tmp_path / "c.pdf").exists()
+    assert (
+        words(figure).count("–") == 7 and "1.00" in words(figure) and (tmp_path / "c.pdf").exists()
+    )
     assert any(text.startswith("−.") for text in words(figure))
     assert legible(figure)

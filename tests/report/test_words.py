@@ -45,7 +45,9 @@ def test_details(series):
 
 def test_notes_do_not_say_it_twice(series):
     assert note(series, 0) == note(series, 2) == ""
-    assert note(series, 1) == "not reached (infeasible): with a frozen window; best P('point') = 0.44"
+    assert (
+        note(series, 1) == "not reached (infeasible): with a frozen window; best P('point') = 0.44"
+    )
     remark = replace(series, message=np.array(["2 of 3 counterfactuals", "", ""]))
     assert note(remark, 0) == "2 of 3 counterfactuals"
     assert note(remark, 1) == "not reached (infeasible)"
@@ -75,7 +77,13 @@ def test_no_false_certainty(p, text):
 
 
 def test_near_the_boundary_digits_are_added_until_a_class_leads():
-    lead = {(0.7, 0.3): 2, (0.502, 0.498): 3, (0.4996, 0.5004): 4, (0.5, 0.5): 4, (np.nan, np.nan): 4}
+    lead = {
+        (0.7, 0.3): 2,
+        (0.502, 0.498): 3,
+        (0.4996, 0.5004): 4,
+        (0.5, 0.5): 4,
+        (np.nan, np.nan): 4,
+    }
     assert {proba: digits_apart(np.array(proba)) for proba in lead} == lead
     assert probability_text(0.5004, 4) == "0.5004" and probability_text(0.0003, 3) == "<0.001"
     assert probability_text(0.9999, 3) == ">0.999"
@@ -88,7 +96,8 @@ def test_small_shares_are_not_nothing_and_large_ones_not_all():
 
 def test_counting():
     assert [
-        counted(n, noun) for n, noun in [(1, "stretch"), (2, "stretch"), (2, "class"), (2, "region")]
+        counted(n, noun)
+        for n, noun in [(1, "stretch"), (2, "stretch"), (2, "class"), (2, "region")]
     ] == [
         "1 stretch",
         "2 stretches",

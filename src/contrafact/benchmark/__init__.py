@@ -1,8 +1,8 @@
 """Benchmark: grids of data sets, classifiers and explainers; a runner that survives; a store; statistics."""
 
-from .adapters import TscfEvalPeer, WildboarPeer
 from .grid import Benchmark, Cell
-from .planted import Planted, localisation, optimality_gap, planted_images, planted_series
+from .peers import TscfEvalPeer, WildboarPeer
+from .planted import Planted, localization, optimality_gap, planted_images, planted_series
 from .runner import progress_of, run
 from .statistics import (
     correlations,
@@ -10,7 +10,7 @@ from .statistics import (
     nemenyi,
     pareto_front,
     ranks,
-    scalarise,
+    scalarize,
     sensitivity,
     wilcoxon_holm,
 )
@@ -25,7 +25,7 @@ __all__ = [
     "WildboarPeer",
     "correlations",
     "friedman",
-    "localisation",
+    "localization",
     "nemenyi",
     "optimality_gap",
     "pareto_front",
@@ -34,7 +34,7 @@ __all__ = [
     "progress_of",
     "ranks",
     "run",
-    "scalarise",
+    "scalarize",
     "sensitivity",
     "wilcoxon_holm",
 ]

@@ -31,8 +31,12 @@ class Train:
     def do(self) -> bytes:
         start = time.perf_counter()
         model = train_classifier(self.classifier, self.data, self.seed)
-        accuracy = float(np.mean(as_model(model, self.data).predict(self.data.X_test) == self.data.y_test))
-        return pickle.dumps({"model": model, "accuracy": accuracy, "seconds": time.perf_counter() - start})
+        accuracy = float(
+            np.mean(as_model(model, self.data).predict(self.data.X_test) == self.data.y_test)
+        )
+        return pickle.dumps(
+            {"model": model, "accuracy": accuracy, "seconds": time.perf_counter() - start}
+        )
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,9 @@ class Explain:
             classifier, self.data.X_test, self.instances, self.selection, self.seed
         )
         X = self.data.X_test[rows]
-        told = dict(self.explainer) if isinstance(self.explainer, dict) else {"method": self.explainer}
+        told = (
+            dict(self.explainer) if isinstance(self.explainer, dict) else {"method": self.explainer}
+        )
         options = told.pop("options", {})
         explainer = make_explainer(told)
         before = classifier.rows_evaluated
@@ -80,10 +86,15 @@ class Explain:
         )
         scores["valid"] = table["valid"].astype(float)
         fresh = [name for name in scores if name not in table]
-        return table.join(scores[fresh]), {"X": np.asarray(result.X), "X_cf": np.asarray(result.X_cf)}
+        return table.join(scores[fresh]), {
+            "X": np.asarray(result.X),
+            "X_cf": np.asarray(result.X_cf),
+        }
 
 
-def confirmed(result: Any, classifier: Classifier, X: Array, target: Array) -> tuple[Counterfactuals, Array]:
+def confirmed(
+    result: Any, classifier: Classifier, X: Array, target: Array
+) -> tuple[Counterfactuals, Array]:
     """The result with the model's own word for what is valid, and a row for every instance asked for.
 
     An explainer's claim counts for nothing here: the model is asked again about each array that came back.
@@ -108,8 +119,12 @@ def confirmed(result: Any, classifier: Classifier, X: Array, target: Array) -> t
     judged = Counterfactuals.judge(
         classifier, X[rows], np.concatenate([found, X[missing]]), target[rows], method="confirmed"
     )
-    claimed = np.concatenate([np.asarray(result.status, object), np.full(len(missing), "error", object)])
-    said = np.concatenate([np.asarray(result.message, object), np.full(len(missing), "not returned", object)])
+    claimed = np.concatenate(
+        [np.asarray(result.status, object), np.full(len(missing), "error", object)]
+    )
+    said = np.concatenate(
+        [np.asarray(result.message, object), np.full(len(missing), "not returned", object)]
+    )
     said[: len(broken)][broken] = "the counterfactual is NaN or inf"
     lied = np.isin(claimed, ("valid", "already_target")) & ~judged.valid
     said[lied & ~lost] = "claimed valid; the model says otherwise"

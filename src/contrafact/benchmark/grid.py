@@ -68,7 +68,9 @@ class Benchmark:
                 raise ValueError(f"{name} is empty: a grid needs at least one.")
         for name in ("classifiers", "explainers"):
             if not isinstance(getattr(self, name), Mapping):
-                raise TypeError(f"{name} must be a table {{name: what}}, got {getattr(self, name)!r}.")
+                raise TypeError(
+                    f"{name} must be a table {{name: what}}, got {getattr(self, name)!r}."
+                )
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Benchmark:
@@ -82,13 +84,19 @@ class Benchmark:
         known = {f.name for f in fields(cls)} - {"_read"}
         unknown = set(told) - known
         if unknown:
-            raise ValueError(f"{path}: unknown keys {sorted(unknown)}. Known: {', '.join(sorted(known))}.")
+            raise ValueError(
+                f"{path}: unknown keys {sorted(unknown)}. Known: {', '.join(sorted(known))}."
+            )
         return cls(**told)
 
     def named_datasets(self) -> dict[str, Any]:
         """Data sets by name, loaded once."""
         if not self._read:
-            parts = self.datasets if isinstance(self.datasets, Mapping) else dict.fromkeys(self.datasets)
+            parts = (
+                self.datasets
+                if isinstance(self.datasets, Mapping)
+                else dict.fromkeys(self.datasets)
+            )
             for name, part in parts.items():
                 data = read_dataset(name if part is None else part)
                 self._read[data.name if part is None else name] = data
@@ -123,7 +131,14 @@ class Benchmark:
         """Run what is not in `folder` yet, and give the whole table; see `contrafact.benchmark.run`."""
         from .runner import run
 
-        run(self, folder, n_jobs=n_jobs, scheduler=scheduler, retry_failed=retry_failed, progress=progress)
+        run(
+            self,
+            folder,
+            n_jobs=n_jobs,
+            scheduler=scheduler,
+            retry_failed=retry_failed,
+            progress=progress,
+        )
         return self.results(folder)
 
     def results(self, folder: str | Path) -> pd.DataFrame:

@@ -15,9 +15,10 @@ from sklearn.base import BaseEstimator, clone
 
 from ..data import Dataset, load_dataset
 from ..explainers.registry import explainer_classes
-from ..models import Classifier, as_classifier, fit_classifier
+from ..models import Classifier, as_classifier
 from ..models.classifier import Array
-from ..models.networks import NETWORKS
+from ..nn import fit_classifier
+from ..nn.networks import NETWORKS
 
 Selection = Literal["stratified", "random", "all"]
 
@@ -42,8 +43,17 @@ def describe(part: Any) -> Any:
             "shape": list(part.shape),
         }
     if isinstance(part, Dataset):
-        arrays = (part.X_train, part.X_test, np.asarray(part.y_train, str), np.asarray(part.y_test, str))
-        return {"dataset": part.name, "modality": part.modality, "content": [describe(a) for a in arrays]}
+        arrays = (
+            part.X_train,
+            part.X_test,
+            np.asarray(part.y_train, str),
+            np.asarray(part.y_test, str),
+        )
+        return {
+            "dataset": part.name,
+            "modality": part.modality,
+            "content": [describe(a) for a in arrays],
+        }
     kind = part if inspect.isclass(part) or inspect.isroutine(part) else type(part)
     told = {"type": f"{kind.__module__}.{kind.__qualname__}"}
     if isinstance(part, BaseEstimator):
@@ -78,7 +88,9 @@ def train_classifier(part: Any, data: Dataset, seed: int) -> Any:
         kind = imported(kind)
     if inspect.isroutine(kind):
         return kind(data, seed, **parameters)
-    model: Any = kind(**parameters) if inspect.isclass(kind) else clone(kind).set_params(**parameters)
+    model: Any = (
+        kind(**parameters) if inspect.isclass(kind) else clone(kind).set_params(**parameters)
+    )
     if "random_state" in model.get_params():
         model.set_params(random_state=seed)
     flat = not type(model).__module__.startswith("aeon.")
@@ -97,7 +109,9 @@ def make_explainer(part: Any) -> Any:
     if isinstance(kind, str):
         known = explainer_classes()
         if kind not in known and ":" not in kind:
-            raise ValueError(f"method {kind!r} is unknown. Methods: {', '.join(known)}, or module:Class.")
+            raise ValueError(
+                f"method {kind!r} is unknown. Methods: {', '.join(known)}, or module:Class."
+            )
         kind = known[kind] if kind in known else imported(kind)
     return kind(**parameters) if inspect.isclass(kind) else copy.deepcopy(kind)
 
@@ -127,7 +141,9 @@ def select_instances(
             strata = np.array_split(np.argsort(margin, kind="stable"), 4)
             # Drawn in turn from each quartile, so that any n is as even as it can be.
             drawn = [rng.permutation(part).tolist() for part in strata]
-            turns = [part[i] for i in range(max(map(len, drawn))) for part in drawn if i < len(part)]
+            turns = [
+                part[i] for i in range(max(map(len, drawn))) for part in drawn if i < len(part)
+            ]
             rows = np.sort(turns[:n])
     return rows, target[rows]
 
@@ -135,5 +151,5 @@ def select_instances(
 def as_model(model: Any, data: Dataset) -> Classifier:
     """The trained model behind the one interface, its outputs named."""
     classifier = as_classifier(model)
-    classifier.settle_classes(data.X_train, data.y_train)
+    classifier.infer_classes(data.X_train, data.y_train)
     return classifier

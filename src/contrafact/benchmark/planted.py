@@ -19,10 +19,11 @@ import numpy as np
 import pandas as pd
 import torch
 from scipy.ndimage import gaussian_filter
+from torch import Tensor
 
 from ..data.dataset import Dataset
 from ..engine.result import Counterfactuals
-from ..metrics.base import as_array
+from ..metrics.metric import as_array
 from ..models.classifier import Array, Classifier, as_classifier
 
 Norm = Literal[1, 2, "inf"]
@@ -42,7 +43,7 @@ class MatchedFilter(torch.nn.Module):
         self.filters = torch.nn.Parameter(torch.from_numpy(filters).double(), requires_grad=False)
         self.threshold, self.sharpness = threshold, sharpness
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: Tensor) -> Tensor:
         z = x.flatten(1) @ self.filters.flatten(1).T
         g = self.sharpness * (z.amax(1) - self.threshold) / self.threshold
         return torch.stack([-g, g], 1)
@@ -52,7 +53,7 @@ class MatchedFilter(torch.nn.Module):
 class Planted:
     """Data with a planted cause.
 
-    dataset : labelled by the rule, without exception.
+    dataset : labeled by the rule, without exception.
     model : the rule itself, differentiable; explain this one to compare with what is smallest.
     template : s, in the shape of one place.
     places : (p, *instance) masks of where it may stand.
@@ -82,7 +83,9 @@ class Planted:
     def smallest(self, X: Any, norm: Norm = 2) -> Array:
         """The least l_q norm of a change of class, one per instance."""
         order = np.inf if norm == "inf" else norm
-        return np.asarray(np.linalg.norm(self.smallest_edit(X, norm).reshape(len(X), -1), order, axis=1))
+        return np.asarray(
+            np.linalg.norm(self.smallest_edit(X, norm).reshape(len(X), -1), order, axis=1)
+        )
 
     def region(self, X: Any) -> Array:
         """Mask of the places that the smallest edit changes: where the cause is, or is nearest to being."""
@@ -131,7 +134,9 @@ def planted_series(
     masks = np.zeros((places, channels, length), dtype=bool)
     for i, start in enumerate(starts):
         masks[i, 0, start : start + width] = True
-    return _plant("planted series", "series", n, _wave(width), masks, background, noise, random_state)
+    return _plant(
+        "planted series", "series", n, _wave(width), masks, background, noise, random_state
+    )
 
 
 def planted_images(
@@ -163,7 +168,7 @@ def planted_images(
     return _plant("planted images", "image", n, patch, masks, background, noise, random_state)
 
 
-def localisation(result: Counterfactuals, planted: Planted) -> pd.DataFrame:
+def localization(result: Counterfactuals, planted: Planted) -> pd.DataFrame:
     """How well the values that changed, C, match the planted region R, one row per counterfactual.
 
         iou = |C ∩ R| / |C ∪ R|,     precision = |C ∩ R| / |C|,     recall = |C ∩ R| / |R|
@@ -196,7 +201,9 @@ def optimality_gap(result: Counterfactuals, planted: Planted, norm: Norm = 2) ->
     X, X_cf = (as_array(x).astype(np.float64) for x in (result.X, result.X_cf))
     order = np.inf if norm == "inf" else norm
     moved = np.linalg.norm((X_cf - X).reshape(len(X), -1), order, axis=1)
-    turned = planted.model.predict(_lifted(X_cf, planted)) != planted.model.predict(_lifted(X, planted))
+    turned = planted.model.predict(_lifted(X_cf, planted)) != planted.model.predict(
+        _lifted(X, planted)
+    )
     gap = np.where(turned, moved / planted.smallest(X, norm), np.inf)
     return np.where(result.status == "already_target", np.nan, gap)
 

@@ -44,8 +44,17 @@ def run(
     """
     store = Store(folder)
     store.write_settings(grid)
-    cells = [cell for cell in grid.cells() if not store.has(cell) or (retry_failed and store.failed(cell))]
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    cells = [
+        cell
+        for cell in grid.cells()
+        if not store.has(cell) or (retry_failed and store.failed(cell))
+    ]
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, disable=not progress) as bar, _workers(n_jobs, scheduler) as workers:
         data = grid.named_datasets()
         wanted = {cell.model_key: cell for cell in cells if not store.has_model(cell.model_key)}
@@ -91,7 +100,10 @@ def progress_of(grid: Benchmark, store: Store) -> pd.DataFrame:
     import pandas as pd
 
     states = [
-        (cell.explainer, "missing" if not store.has(cell) else "failed" if store.failed(cell) else "done")
+        (
+            cell.explainer,
+            "missing" if not store.has(cell) else "failed" if store.failed(cell) else "done",
+        )
         for cell in grid.cells()
     ]
     frame = pd.DataFrame(states, columns=["explainer", "state"])
@@ -143,14 +155,18 @@ class _Local:
             _children.pop().close()
         _here.__dict__.clear()
 
-    def do(self, tasks: dict[str, Any], time_limit: float | None) -> Iterator[tuple[str, tuple[str, Any]]]:
+    def do(
+        self, tasks: dict[str, Any], time_limit: float | None
+    ) -> Iterator[tuple[str, tuple[str, Any]]]:
         """Answers as they come."""
         from joblib import Parallel, delayed
 
         def one(key: str, task: Any) -> tuple[str, tuple[str, Any]]:
             return key, in_child(task, time_limit)
 
-        parallel = Parallel(n_jobs=self.n_jobs, backend="threading", return_as="generator_unordered")
+        parallel = Parallel(
+            n_jobs=self.n_jobs, backend="threading", return_as="generator_unordered"
+        )
         yield from parallel(delayed(one)(key, task) for key, task in tasks.items())
 
 
@@ -169,11 +185,14 @@ class _Cluster:
     def __exit__(self, *_: Any) -> None:
         self.client.close()
 
-    def do(self, tasks: dict[str, Any], time_limit: float | None) -> Iterator[tuple[str, tuple[str, Any]]]:
+    def do(
+        self, tasks: dict[str, Any], time_limit: float | None
+    ) -> Iterator[tuple[str, tuple[str, Any]]]:
         from distributed import as_completed
 
         futures = {
-            self.client.submit(in_child, task, time_limit, pure=False): key for key, task in tasks.items()
+            self.client.submit(in_child, task, time_limit, pure=False): key
+            for key, task in tasks.items()
         }
         for future in as_completed(list(futures), loop=self.client.loop):
             if future.status == "error":

@@ -62,7 +62,9 @@ class Comparison:
     critical_difference: float | None = None
 
 
-def block_means(frame: pd.DataFrame, metric: str | Metric, *, failed_worst: bool = True) -> pd.DataFrame:
+def block_means(
+    frame: pd.DataFrame, metric: str | Metric, *, failed_worst: bool = True
+) -> pd.DataFrame:
     """Mean score of every method (columns) in every block (rows).
 
     Where a method has no usable score for an instance, the worst score that any row has in that block stands
@@ -92,7 +94,9 @@ def _blocks(
     score = frame[name].astype(float)
     score = score.where(np.isfinite(score))
     instance = [frame[key] for key in KEYS[:-1]]
-    worst = score.groupby([frame[key] for key in BLOCK]).transform("max" if better == "min" else "min")
+    worst = score.groupby([frame[key] for key in BLOCK]).transform(
+        "max" if better == "min" else "min"
+    )
     worst = worst.groupby(instance).first().where(score.groupby(instance).count() > 0).dropna()
     if failed_worst and "valid" in frame:
         score = score.where(frame["valid"].astype(float) == 1)
@@ -160,7 +164,9 @@ def nemenyi(
     apart = np.abs(mean[pairs["a"]].to_numpy() - mean[pairs["b"]].to_numpy())
     pairs["p"] = stats.studentized_range.sf(apart / np.sqrt(k * (k + 1) / (12 * N)), k, np.inf)
     pairs["different"] = apart > limit
-    return Comparison(name_of(metric), "Nemenyi", alpha, N, mean, pairs, _cliques(mean, pairs), float(limit))
+    return Comparison(
+        name_of(metric), "Nemenyi", alpha, N, mean, pairs, _cliques(mean, pairs), float(limit)
+    )
 
 
 def critical_difference(n_methods: int, n_blocks: int, alpha: float = 0.05) -> np.float64:
@@ -186,10 +192,14 @@ def wilcoxon_holm(
     mean = _ordered(means.rank(axis=1, ascending=direction_of(metric) == "min", na_option="bottom"))
     loss = (means if direction_of(metric) == "min" else -means).fillna(np.inf)
     pairs = pd.DataFrame(combinations(mean.index, 2), columns=["a", "b"])
-    raw = [_signed_rank(loss[a].to_numpy(), loss[b].to_numpy()) for a, b in combinations(mean.index, 2)]
+    raw = [
+        _signed_rank(loss[a].to_numpy(), loss[b].to_numpy()) for a, b in combinations(mean.index, 2)
+    ]
     pairs["p"] = holm(np.array(raw))
     pairs["different"] = pairs["p"] < alpha
-    return Comparison(name_of(metric), "Wilcoxon-Holm", alpha, N, mean, pairs, _cliques(mean, pairs))
+    return Comparison(
+        name_of(metric), "Wilcoxon-Holm", alpha, N, mean, pairs, _cliques(mean, pairs)
+    )
 
 
 def holm(p: Array) -> Array:
@@ -224,7 +234,7 @@ def pareto_front(
     return means.assign(on_front=np.logical_not((as_good & better).any(0)))
 
 
-def scalarise(
+def scalarize(
     frame: pd.DataFrame, weights: Mapping[str, float], *, failed_worst: bool = True
 ) -> pd.Series[float]:
     """One score for every method, best first:  Σ_m w_m u_m,   Σ w = 1.
@@ -251,7 +261,7 @@ def sensitivity(
     random_state: int = 0,
     failed_worst: bool = True,
 ) -> pd.DataFrame:
-    """How far the order of `scalarise` hangs on the weights, drawn from Dirichlet(concentration · w).
+    """How far the order of `scalarize` hangs on the weights, drawn from Dirichlet(concentration · w).
 
     Parameters
     ----------
@@ -266,7 +276,9 @@ def sensitivity(
     """
     utility, w = _utilities(frame, weights, failed_worst)
     if not concentration > 0 or draws < 1:
-        raise ValueError(f"concentration and draws must be positive, got {concentration!r} and {draws!r}.")
+        raise ValueError(
+            f"concentration and draws must be positive, got {concentration!r} and {draws!r}."
+        )
     drawn = np.zeros((draws, len(w)))
     drawn[:, w > 0] = np.random.default_rng(random_state).dirichlet(concentration * w[w > 0], draws)
     scores = np.round(drawn @ utility.to_numpy().T, 12)  # equal methods stay equal
@@ -317,7 +329,9 @@ def direction_of(metric: str | Metric) -> str:
 def _some(metrics: Sequence[str | Metric]) -> None:
     names = [name_of(m) for m in metrics]
     if isinstance(metrics, str) or not names or len(set(names)) < len(names):
-        raise ValueError(f"metrics must be a list of different metrics, at least one, got {metrics!r}.")
+        raise ValueError(
+            f"metrics must be a list of different metrics, at least one, got {metrics!r}."
+        )
 
 
 def _enough(table: Array) -> tuple[int, int]:

@@ -42,7 +42,9 @@ class Store:
         import pandas as pd
 
         return bool(
-            (pd.read_parquet(self._table(cell), columns=["cell_status"])["cell_status"] != "done").any()
+            (
+                pd.read_parquet(self._table(cell), columns=["cell_status"])["cell_status"] != "done"
+            ).any()
         )
 
     def write(self, cell: Cell, frame: pd.DataFrame, arrays: dict[str, Array]) -> None:
@@ -81,7 +83,9 @@ class Store:
     def settings(self) -> Any:
         path = self.folder / "grid.pkl"
         if not path.exists():
-            raise FileNotFoundError(f"{self.folder} holds no benchmark: there is no grid.pkl in it.")
+            raise FileNotFoundError(
+                f"{self.folder} holds no benchmark: there is no grid.pkl in it."
+            )
         return pickle.loads(path.read_bytes())
 
     def _table(self, cell: Cell) -> Path:

@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from .bench import bench
+from .console import Commands, print_records, say, show
 from .evaluating import evaluate
 from .explaining import Remembering, explain
-from .telling import Commands, print_records, say, show
 
 app = typer.Typer(
     cls=Commands,
@@ -48,8 +48,12 @@ app.command()(evaluate)
 
 @app.command()
 def demo(
-    folder: Annotated[Path, typer.Option(help="Where to write the picture and the arrays.")] = Path("demo"),
-    seed: Annotated[int, typer.Option(help="Seed of training, choice of instances and search.")] = 0,
+    folder: Annotated[Path, typer.Option(help="Where to write the picture and the arrays.")] = Path(
+        "demo"
+    ),
+    seed: Annotated[
+        int, typer.Option(help="Seed of training, choice of instances and search.")
+    ] = 0,
 ) -> None:
     """Train a small network on bundled data and explain its decisions."""
     from contrafact.demo import run

@@ -7,13 +7,17 @@ from typing import Annotated
 
 import typer
 
-from .telling import say, show
+from .console import say, show
 
-bench = typer.Typer(help="Run a grid of data sets, classifiers and explainers.", no_args_is_help=True)
+bench = typer.Typer(
+    help="Run a grid of data sets, classifiers and explainers.", no_args_is_help=True
+)
 
 Folder = Annotated[Path, typer.Argument(help="Where the finished cells are kept.")]
 Jobs = Annotated[int, typer.Option(help="Cells at a time on this machine; -1: as many as cores.")]
-Scheduler = Annotated[str | None, typer.Option(help="A dask.distributed scheduler, tcp://…, to run on.")]
+Scheduler = Annotated[
+    str | None, typer.Option(help="A dask.distributed scheduler, tcp://…, to run on.")
+]
 
 
 @bench.command("run")
@@ -40,7 +44,13 @@ def bench_resume(
     """Go on with a run that was stopped or killed."""
     from contrafact.benchmark import Store, run
 
-    run(Store(folder).settings(), folder, n_jobs=jobs, scheduler=scheduler, retry_failed=retry_failed)
+    run(
+        Store(folder).settings(),
+        folder,
+        n_jobs=jobs,
+        scheduler=scheduler,
+        retry_failed=retry_failed,
+    )
     bench_status(folder)
 
 
@@ -55,7 +65,8 @@ def bench_status(folder: Folder) -> None:
 
 @bench.command("report")
 def bench_report(
-    folder: Folder, out: Annotated[Path, typer.Option(help="A Markdown file; its figures go beside it.")]
+    folder: Folder,
+    out: Annotated[Path, typer.Option(help="A Markdown file; its figures go beside it.")],
 ) -> None:
     """Write tables, tests and figures of what is finished."""
     from contrafact.benchmark import Store

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from . import completing
-from .telling import print_json, say, show
+from . import completion
+from .console import print_json, say, show
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,31 +26,37 @@ HOW = {
 def evaluate(
     results: Annotated[
         list[Path],
-        typer.Argument(help="Files that `contrafact explain --save` or Counterfactuals.save wrote."),
+        typer.Argument(
+            help="Files that `contrafact explain --save` or Counterfactuals.save wrote."
+        ),
     ],
     reference: Annotated[
         str | None,
         typer.Option(
             help="Data to compare with: a file as DATA of explain, or the name of a bundled set; the "
             "training part where there is one.",
-            autocompletion=completing.datasets,
+            autocompletion=completion.datasets,
         ),
     ] = None,
     metric: Annotated[
         list[str] | None,
         typer.Option(
             help="A metric, several times if need be. Default: all that can be computed.",
-            autocompletion=completing.metrics,
+            autocompletion=completion.metrics,
         ),
     ] = None,
-    label: Annotated[str | None, typer.Option(help="The label column of a .csv given as reference.")] = None,
+    label: Annotated[
+        str | None, typer.Option(help="The label column of a .csv given as reference.")
+    ] = None,
     save: Annotated[Path | None, typer.Option(help="Write the figures as a table, .csv.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
     """Score saved results: the mean of every metric over all instances, failures included."""
-    from .question import check_output
+    from .explain_request import check_output
 
-    check_output("--save", save, (".csv",), [*map(str, results), *([] if reference is None else [reference])])
+    check_output(
+        "--save", save, (".csv",), [*map(str, results), *([] if reference is None else [reference])]
+    )
 
     import pandas as pd
 
@@ -77,7 +83,9 @@ def evaluate(
         }
         print_json({"results": told, "files": {"save": save}})
         return
-    show(_single(*tables.values()) if len(tables) == 1 else _side_by_side(tables), ", ".join(tables))
+    show(
+        _single(*tables.values()) if len(tables) == 1 else _side_by_side(tables), ", ".join(tables)
+    )
     say("Means over all instances, failures included. Better: ↑ more, ↓ less.")
     for line in _left_out(left_out):
         say(line)
@@ -93,12 +101,14 @@ def _names(paths: list[Path]) -> dict[str, Path]:
 
 def _reference(path: str | None, label: str | None, result: Counterfactuals) -> Any:
     from ..data.loaders import read_parts
-    from .question import as_classes
+    from .explain_request import as_classes
 
     if path is None:
         return None
     columns = (
-        None if result.names is None or result.modality != "row" else [str(name) for name in result.names]
+        None
+        if result.names is None or result.modality != "row"
+        else [str(name) for name in result.names]
     )
     X, y = read_parts(path, label=label, modality=result.modality, columns=columns).parts[0]
     return X if y is None else (X, as_classes(y, result.classes))
@@ -130,7 +140,9 @@ def _side_by_side(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
         name: [_figure(value) for value in table["mean"].reindex(direction.index)]
         for name, table in tables.items()
     }
-    return pd.DataFrame({"metric": direction.index, "better": direction.map(_arrow).to_numpy(), **columns})
+    return pd.DataFrame(
+        {"metric": direction.index, "better": direction.map(_arrow).to_numpy(), **columns}
+    )
 
 
 def _arrow(direction: str) -> str:
@@ -154,7 +166,8 @@ def _left_out(reasons: dict[str, dict[str, str]]) -> list[str]:
             why = "ask a model or a method again (contrafact.metrics.evaluate in Python)"
         else:
             why = " and ".join(
-                HOW[need] for need in sorted(needs - ({"reference"} if "labels" in needs else set()))
+                HOW[need]
+                for need in sorted(needs - ({"reference"} if "labels" in needs else set()))
             )
         found.setdefault(why, []).append(name)
     return [f"Left out, as they {why}: {', '.join(names)}." for why, names in found.items()]

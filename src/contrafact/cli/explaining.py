@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import typer
 from typer.core import TyperCommand
 
-from . import options
-from .telling import bars_aside, print_json, say
+from . import parameters
+from .console import bars_aside, print_json, say
 
 if TYPE_CHECKING:
-    from ..engine import Counterfactuals, Explainer
-    from .question import Question
+    from ..engine import Counterfactuals
+    from ..explainers.support.explainer import Explainer
+    from .explain_request import Question
 
 
 class Remembering(TyperCommand):
@@ -27,30 +28,30 @@ class Remembering(TyperCommand):
 
 def explain(
     ctx: typer.Context,
-    model: options.Model,
-    data: options.Data,
-    method: options.Methods = None,
-    target: options.Target = None,
-    rows: options.Rows = None,
-    reference: options.ReferenceFile = None,
-    label: options.Label = None,
-    modality: options.ModalityName = None,
-    pad: options.Pad = False,
-    fill: options.Fill = False,
-    network: options.NetworkName = None,
-    trust: options.Trust = False,
-    freeze: options.Freeze = None,
-    bounds: options.Bounds = None,
-    max_step: options.MaxStep = None,
-    k: options.K = 1,
-    confidence: options.Confidence = None,
-    refine: options.Refine = None,
-    calls: options.Calls = None,
-    seconds: options.Seconds = None,
-    seed: options.Seed = 0,
-    report: options.ReportFile = None,
-    save: options.SaveFile = None,
-    as_json: options.AsJson = False,
+    model: parameters.Model,
+    data: parameters.Data,
+    method: parameters.Methods = None,
+    target: parameters.Target = None,
+    rows: parameters.Rows = None,
+    reference: parameters.ReferenceFile = None,
+    label: parameters.Label = None,
+    modality: parameters.ModalityName = None,
+    pad: parameters.Pad = False,
+    fill: parameters.Fill = False,
+    network: parameters.NetworkName = None,
+    trust: parameters.Trust = False,
+    freeze: parameters.Freeze = None,
+    bounds: parameters.Bounds = None,
+    max_step: parameters.MaxStep = None,
+    k: parameters.K = 1,
+    confidence: parameters.Confidence = None,
+    refine: parameters.Refine = None,
+    calls: parameters.Calls = None,
+    seconds: parameters.Seconds = None,
+    seed: parameters.Seed = 0,
+    report: parameters.ReportFile = None,
+    save: parameters.SaveFile = None,
+    as_json: parameters.AsJson = False,
 ) -> None:
     """What would make the model decide otherwise? The smallest believable change of every instance.
 
@@ -58,10 +59,16 @@ def explain(
     """
     with bars_aside():
         from ..engine import Budget
-        from ..models import load_model
-        from .outcomes import describe, explained, tell
-        from .question import check_output, choose_methods, find_target, method_names, read_question
+        from ..nn import load_model
+        from .explain_request import (
+            check_output,
+            choose_methods,
+            find_target,
+            method_names,
+            read_question,
+        )
         from .specs import make_constraints
+        from .summary import describe, explained, tell
 
         notes: list[str] = []
 
@@ -114,7 +121,9 @@ def explain(
                 "modality": question.layout.modality,
                 "classes": question.classifier.classes,
                 "notes": notes,
-                "methods": [{"method": name, **describe(result)} for name, result in results.items()],
+                "methods": [
+                    {"method": name, **describe(result)} for name, result in results.items()
+                ],
                 "files": {"report": report, "save": saved},
             }
         )
@@ -130,7 +139,9 @@ def explain(
 
 
 def _save_path(save: Path | None, name: str, several: bool) -> Path | None:
-    return save if save is None or not several else save.with_name(f"{save.stem}-{name}{save.suffix}")
+    return (
+        save if save is None or not several else save.with_name(f"{save.stem}-{name}{save.suffix}")
+    )
 
 
 def _refines(explainer: Explainer, question: Question) -> bool:

@@ -13,14 +13,17 @@ from ..data.cleaning import Array
 
 if TYPE_CHECKING:
     from ..engine import Constraints
-    from ..engine.inputs import Modality
+    from ..engine.instances import Modality
 
 WINDOW = re.compile(r"(\d*):(\d*)")
 NUMBERED = re.compile(r"(?:ch|channel|column|feature) ?(\d+)")
 #: Modality: what the first axis is made of, and examples of what --freeze takes.
 PARTS = {
     "row": ("column", "'age', 'column 3' or '0:3' (columns 0 to 2)"),
-    "series": ("channel", "'0:90' (time steps 0 to 89), 'x', 'ch 2' or 'x:0:30' (steps of one channel)"),
+    "series": (
+        "channel",
+        "'0:90' (time steps 0 to 89), 'x', 'ch 2' or 'x:0:30' (steps of one channel)",
+    ),
     "image": ("channel", "'0:4' (lines), '0:4,2:6' (lines, columns), 'ch 0' or 'ch 0:0:4'"),
 }
 
@@ -38,7 +41,9 @@ def parse_rows(spec: str | None, n: int, most: int) -> Array:
         elif part.isdecimal():
             chosen = range(int(part), int(part) + 1)
         else:
-            raise ValueError(f"--rows {spec!r}: {part!r} is no row. Accepted: 0:40, 3,17 or 0:3,17:20.")
+            raise ValueError(
+                f"--rows {spec!r}: {part!r} is no row. Accepted: 0:40, 3,17 or 0:3,17:20."
+            )
         if not len(chosen) or chosen[-1] >= n:
             raise ValueError(f"--rows {spec!r}: {part!r} is not within the {n} rows, 0 to {n - 1}.")
         rows += chosen
@@ -62,7 +67,9 @@ class Layout:
         if self.names is not None and name in self.names:
             return list(self.names).index(name)
         numbered = NUMBERED.fullmatch(name)
-        return int(numbered[1]) if numbered is not None and int(numbered[1]) < self.shape[0] else None
+        return (
+            int(numbered[1]) if numbered is not None and int(numbered[1]) < self.shape[0] else None
+        )
 
     def known(self) -> str:
         """For errors: which columns or channels there are."""
@@ -93,7 +100,9 @@ class Layout:
         windows = parts[2].split(",")
         if channel is None or len(windows) > len(axes):
             raise self._unknown(spec)
-        within = [self._window(spec, window, size) for window, size in zip(windows, axes, strict=False)]
+        within = [
+            self._window(spec, window, size) for window, size in zip(windows, axes, strict=False)
+        ]
         return tuple(within) if self.modality == "row" else (channel, *within)
 
     def _window(self, spec: str, window: str, size: int) -> slice:
@@ -133,7 +142,9 @@ def _interval(spec: str, text: str) -> tuple[float, float]:
     except ValueError:
         interval = (np.nan, np.nan)
     if interval[0] > interval[1]:
-        raise ValueError(f"--bounds {spec!r}: the lowest value, {ends[0]}, is above the highest, {ends[1]}.")
+        raise ValueError(
+            f"--bounds {spec!r}: the lowest value, {ends[0]}, is above the highest, {ends[1]}."
+        )
     if np.isnan(interval).any() or text == ":":
         raise ValueError(
             f"--bounds {spec!r} is not understood. Accepted: LOW:HIGH, LOW:, :HIGH, for one column or "

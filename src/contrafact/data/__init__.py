@@ -1,4 +1,4 @@
-"""Labelled data: bundled sets, your own files, and what makes them clean enough to explain."""
+"""Labeled data: bundled sets, your own files, and what makes them clean enough to explain."""
 
 from __future__ import annotations
 

@@ -61,7 +61,9 @@ def describe_nonfinite(X: ArrayLike, name: str, remedy: str | None = None) -> st
 
 
 def pad(
-    X: Sequence[ArrayLike] | Array, length: int | None = None, value: Literal["edge"] | float = "edge"
+    X: Sequence[ArrayLike] | Array,
+    length: int | None = None,
+    value: Literal["edge"] | float = "edge",
 ) -> Array:
     """Give series of unequal length one length, by extending each at its end.
 
@@ -147,10 +149,12 @@ def fill_missing(X: ArrayLike, how: Literal["linear", "mean"] | float = "linear"
         )
     if how == "linear" and filled.ndim != 3:
         kind = "rows; lift series of one channel with X[:, None]" if filled.ndim == 2 else "images"
-        raise ValueError(f"how 'linear' needs a time axis, but X of shape {filled.shape} is read as {kind}.")
+        raise ValueError(
+            f"how 'linear' needs a time axis, but X of shape {filled.shape} is read as {kind}."
+        )
     constant = _constant(how)
     missing = np.isnan(filled)
-    # An infinity would spread into its neighbours' interpolation or mean.
+    # An infinity would spread into its neighbors' interpolation or mean.
     problem = describe_nonfinite(np.where(missing, 0, filled), "X")
     if problem:
         raise ValueError(problem)
@@ -201,7 +205,7 @@ def _line_through(lines: Array, seen: Array) -> Array:
     time = np.arange(lines.shape[1])
     before = np.maximum.accumulate(np.where(seen, time, -1), axis=1)
     after = np.minimum.accumulate(np.where(seen, time, time.size)[:, ::-1], axis=1)[:, ::-1]
-    # Outside the first and last observation there is one neighbour only: it stands for both.
+    # Outside the first and last observation there is one neighbor only: it stands for both.
     left, right = np.where(before < 0, after, before), np.where(after == time.size, before, after)
     gap = right - left
     weight = np.where(gap > 0, (time - left) / np.maximum(gap, 1), 0.0)

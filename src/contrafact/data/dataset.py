@@ -1,4 +1,4 @@
-"""One labelled dataset with its train/test split."""
+"""One labeled dataset with its train/test split."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHAPES = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
-    """Labelled training and test instances of one kind.
+    """Labeled training and test instances of one kind.
 
     Parameters
     ----------
@@ -53,7 +53,9 @@ class Dataset:
             if problem:
                 raise ValueError(problem)
             object.__setattr__(self, f"X_{part}", X)
-            object.__setattr__(self, f"y_{part}", as_labels(getattr(self, f"y_{part}"), f"y_{part}", len(X)))
+            object.__setattr__(
+                self, f"y_{part}", as_labels(getattr(self, f"y_{part}"), f"y_{part}", len(X))
+            )
         check_same_shape(self.X_train, self.X_test)
         if _is_text(self.y_train) != _is_text(self.y_test):
             raise ValueError(
@@ -73,7 +75,9 @@ class Dataset:
 
     def __repr__(self) -> str:
         labels: list[object] = self.classes.tolist()
-        shown = ", ".join(map(repr, labels[:10])) + (f", … ({len(labels)})" if len(labels) > 10 else "")
+        shown = ", ".join(map(repr, labels[:10])) + (
+            f", … ({len(labels)})" if len(labels) > 10 else ""
+        )
         return (
             f"Dataset({self.name!r}, {self.modality}, train {self.X_train.shape}, "
             f"test {self.X_test.shape}, classes {shown})"
@@ -82,7 +86,9 @@ class Dataset:
 
 def check_shape(X: Array, modality: str, name: str) -> None:
     if modality not in SHAPES:
-        raise ValueError(f"modality {modality!r} is unknown. Accepted: {', '.join(map(repr, SHAPES))}.")
+        raise ValueError(
+            f"modality {modality!r} is unknown. Accepted: {', '.join(map(repr, SHAPES))}."
+        )
     axes = SHAPES[modality]
     if X.ndim != len(axes) or X.size == 0:
         raise ValueError(
@@ -103,14 +109,20 @@ def as_labels(y: ArrayLike, name: str, n: int | None = None) -> Array:
     labels = np.asarray(y)
     if labels.ndim != 1 or (n is not None and len(labels) != n):
         length = "any length" if n is None else n
-        raise ValueError(f"{name} has shape {labels.shape}. Accepted: one label per instance, ({length},).")
+        raise ValueError(
+            f"{name} has shape {labels.shape}. Accepted: one label per instance, ({length},)."
+        )
     # pandas hands text over as objects; as text proper it sorts, compares and saves without pickle.
     if labels.dtype.kind == "O" and all(isinstance(label, str) for label in labels):
         labels = labels.astype(str)
     if labels.dtype.kind not in "biufUS":
-        raise ValueError(f"{name} has dtype {labels.dtype}. Accepted: text, numbers or booleans, not mixed.")
+        raise ValueError(
+            f"{name} has dtype {labels.dtype}. Accepted: text, numbers or booleans, not mixed."
+        )
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-        raise ValueError(f"{name}[{int(np.isfinite(labels).argmin())}] is not finite. Accepted: a label.")
+        raise ValueError(
+            f"{name}[{int(np.isfinite(labels).argmin())}] is not finite. Accepted: a label."
+        )
     return labels
 
 

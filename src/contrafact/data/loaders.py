@@ -13,7 +13,7 @@ import numpy as np
 from contrafact.data import cleaning
 from contrafact.data.cleaning import Array, describe_nonfinite, fill_missing
 from contrafact.data.dataset import Dataset, as_labels, check_same_shape
-from contrafact.data.files import SUFFIXES, Instances, Reading, Source, read_path
+from contrafact.data.readers import SUFFIXES, Instances, Reading, Source, read_path
 from contrafact.data.splitting import stratified_split
 
 if TYPE_CHECKING:
@@ -117,7 +117,13 @@ def load_dataset(
     (X_train, y_train), (X_test, y_test) = source.parts
     assert y_train is not None and y_test is not None
     return Dataset(
-        source.name, source.modality, np.asarray(X_train), y_train, np.asarray(X_test), y_test, source.names
+        source.name,
+        source.modality,
+        np.asarray(X_train),
+        y_train,
+        np.asarray(X_test),
+        y_test,
+        source.names,
     )
 
 
@@ -140,7 +146,7 @@ def read_parts(
     >>> [X.shape for X, y in source.parts], source.names[0]
     ([(105, 4), (45, 4)], 'sepal length (cm)')
     """
-    source = _open(name_or_path, Reading(label, modality, columns, unlabelled=True), pad, fill)
+    source = _open(name_or_path, Reading(label, modality, columns, unlabeled=True), pad, fill)
     return _filled(source) if fill else source
 
 
@@ -161,8 +167,10 @@ def _open(name_or_path: str | os.PathLike[str], reading: Reading, pad: bool, fil
 def _find(name_or_path: str | os.PathLike[str], reading: Reading) -> Source:
     entry = BY_NAME.get(name_or_path.lower()) if isinstance(name_or_path, str) else None
     if entry is not None:
-        if reading.label is not None and not reading.unlabelled:
-            raise ValueError(f"label {reading.label!r} names a column of a .csv; {entry.name} is bundled.")
+        if reading.label is not None and not reading.unlabeled:
+            raise ValueError(
+                f"label {reading.label!r} names a column of a .csv; {entry.name} is bundled."
+            )
         if reading.modality not in (None, entry.modality):
             raise ValueError(f"{entry.name} holds {entry.modality} data, not {reading.modality!r}.")
         return _from_aeon(entry.name) if entry in AEON else _from_sklearn(entry)
@@ -172,7 +180,8 @@ def _find(name_or_path: str | os.PathLike[str], reading: Reading) -> Source:
     if not isinstance(name_or_path, str) or len(path.parts) > 1 or path.suffix.lower() in SUFFIXES:
         raise FileNotFoundError(f"name_or_path {str(name_or_path)!r} does not exist.")
     close = [
-        BY_NAME[key].name for key in difflib.get_close_matches(name_or_path.lower(), BY_NAME, cutoff=0.7)
+        BY_NAME[key].name
+        for key in difflib.get_close_matches(name_or_path.lower(), BY_NAME, cutoff=0.7)
     ]
     names = ", ".join(map(repr, close or [entry.name for entry in BY_NAME.values()]))
     raise ValueError(
@@ -197,7 +206,9 @@ def _from_sklearn(entry: Bundled) -> Source:
     if entry.modality == "image":
         return _split(Source(entry.name, "image", [(bunch.images[:, None], bunch.target)]))
     names = tuple(map(str, bunch.feature_names))
-    return _split(Source(entry.name, "row", [(bunch.data, bunch.target_names[bunch.target])], names))
+    return _split(
+        Source(entry.name, "row", [(bunch.data, bunch.target_names[bunch.target])], names)
+    )
 
 
 def _split(source: Source) -> Source:
@@ -225,7 +236,9 @@ def _stacked(source: Source, pad: bool) -> list[Array]:
 
 
 def _refuse_missing(X: Array, name: str) -> None:
-    problem = describe_nonfinite(X, name, remedy="load_dataset(..., fill=True), --fill on the command line,")
+    problem = describe_nonfinite(
+        X, name, remedy="load_dataset(..., fill=True), --fill on the command line,"
+    )
     if problem:
         raise ValueError(problem)
 

@@ -31,7 +31,7 @@ class CsvTable(NamedTuple):
 
 
 def read_table(
-    path: Path, *, label: str | None, columns: Sequence[str] | None = None, unlabelled: bool = False
+    path: Path, *, label: str | None, columns: Sequence[str] | None = None, unlabeled: bool = False
 ) -> CsvTable:
     """Read a .csv with a header.
 
@@ -42,13 +42,13 @@ def read_table(
     ----------
     label : name of the label column; None: the one called label, class, target or y.
     columns : take these, in this order, and leave the others out; None: all but the label.
-    unlabelled : a table without that column is fine.
+    unlabeled : a table without that column is fine.
     """
     head = _first_lines(path)
     separator = max(SEPARATORS, key=head[0].count)
     header = [str(name) for name in _read(path, separator, nrows=0).columns]
     _check_header(path, head[0], separator)
-    target = _label_column(path, header, label, unlabelled)
+    target = _label_column(path, header, label, unlabeled)
     names = [name for name in header if name != target and not name.startswith("Unnamed: 0")]
     if columns is not None:
         absent = [name for name in columns if name not in header]
@@ -106,7 +106,9 @@ def _first_lines(path: Path) -> tuple[str, str]:
             lines = (line for line in file if line.strip())
             first, second = next(lines, ""), next(lines, "")
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path} cannot be read as .csv: it is not UTF-8 text ({error.reason}).") from error
+        raise ValueError(
+            f"{path} cannot be read as .csv: it is not UTF-8 text ({error.reason})."
+        ) from error
     if not first:
         raise ValueError(f"{path} holds no instances: it is empty.")
     return first.rstrip("\r\n"), second
@@ -142,11 +144,11 @@ def _check_header(path: Path, line: str, separator: str) -> None:
     )
 
 
-def _label_column(path: Path, header: list[str], label: str | None, unlabelled: bool) -> str | None:
+def _label_column(path: Path, header: list[str], label: str | None, unlabeled: bool) -> str | None:
     if label is not None:
         if label in header:
             return label
-        if unlabelled:
+        if unlabeled:
             return None
         raise ValueError(f"{path} has no column {label!r} (label); it has {_listed(header)}.")
     found = [name for name in header if name.strip().lower() in LABELS]
@@ -155,7 +157,7 @@ def _label_column(path: Path, header: list[str], label: str | None, unlabelled: 
             f"{path} has several columns that may hold the labels: {_listed(found)}. "
             "Say which with label (--label)."
         )
-    if not found and not unlabelled:
+    if not found and not unlabeled:
         raise ValueError(
             f"{path} has no column called {', '.join(LABELS[:-1])} or {LABELS[-1]}; it has "
             f"{_listed(header)}. Say with label (--label) which one holds the labels."
@@ -174,7 +176,9 @@ def _check_numbers(path: Path, column: pd.Series) -> None:
     hint = "Code it as a number, or leave the column out."
     if re.fullmatch(r"[+-]?\d+,\d+", value):
         hint = "Decimal commas are read where semicolons or tabs stand between the columns."
-    raise ValueError(f"{path}: column {column.name!r} holds {value[:40]!r} in line {line}, no number. {hint}")
+    raise ValueError(
+        f"{path}: column {column.name!r} holds {value[:40]!r} in line {line}, no number. {hint}"
+    )
 
 
 def _labels(path: Path, column: pd.Series) -> Array:

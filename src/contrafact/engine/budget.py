@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -16,7 +17,7 @@ class Budget:
     ----------
     calls : int, optional
         Rows the model may be asked about, all instances together. Every instance may spend the same share,
-        so that its result does not depend on its neighbours.
+        so that its result does not depend on its neighbors.
     seconds : float, optional
         Wall time. Model batches under way are finished.
 
@@ -42,24 +43,28 @@ class Meter:
     `allowance` is what each instance may spend while searching; `exhausted` marks those that were refused.
     """
 
-    def __init__(self, n: int, allowance: torch.Tensor | None = None, deadline: float | None = None) -> None:
+    def __init__(
+        self, n: int, allowance: Tensor | None = None, deadline: float | None = None
+    ) -> None:
         self.allowance, self.deadline = allowance, deadline
         self.spent = torch.zeros(n, dtype=torch.long)
         self.exhausted = torch.zeros(n, dtype=torch.bool)
 
-    def take(self, rows: torch.Tensor) -> Meter:
+    def take(self, rows: Tensor) -> Meter:
         """A fresh meter for some rows, with what is left of their allowance."""
         left = None if self.allowance is None else self.allowance[rows] - self.spent[rows]
         return Meter(len(rows), left, self.deadline)
 
-    def charge(self, rows: torch.Tensor, cost: int = 1) -> None:
+    def charge(self, rows: Tensor, cost: int = 1) -> None:
         """`cost` model rows for every entry of `rows`; refused, and nothing charged, beyond the allowance."""
         spent = self.spent + cost * torch.bincount(rows.cpu(), minlength=len(self.spent))
         if self.allowance is not None and bool((spent > self.allowance).any()):
-            raise RuntimeError("A method asked the model beyond its budget; ask Batch.affords first.")
+            raise RuntimeError(
+                "A method asked the model beyond its budget; ask Batch.affords first."
+            )
         self.spent = spent
 
-    def can_pay(self, rows: torch.Tensor, cost: int) -> torch.Tensor:
+    def can_pay(self, rows: Tensor, cost: int) -> Tensor:
         """Mask over `rows`: which can pay `cost` more model rows, a row that occurs twice paying twice.
 
         The others are marked exhausted.
@@ -75,7 +80,7 @@ class Meter:
         return able
 
 
-def occurrence(rows: torch.Tensor) -> torch.Tensor:
+def occurrence(rows: Tensor) -> Tensor:
     """For each entry, how often its value occurs before it."""
     ordered, order = rows.sort(stable=True)
     count = torch.empty_like(rows)

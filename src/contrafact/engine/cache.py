@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
+from torch import Tensor
 
 from ..models.classifier import Verdict
 
@@ -22,10 +23,10 @@ class Cache:
 
     def __init__(self) -> None:
         self._place: dict[int, int] = {}
-        self._answers: torch.Tensor | None = None
+        self._answers: Tensor | None = None
 
     @staticmethod
-    def keys(x: torch.Tensor) -> list[int]:
+    def keys(x: Tensor) -> list[int]:
         """One number per candidate; the same bytes give the same number."""
         rows = x.detach().cpu().contiguous().flatten(1).view(torch.uint8).numpy()
         return [hash(row.tobytes()) for row in rows]
@@ -40,11 +41,15 @@ class Cache:
     def add(self, keys: Sequence[int], verdict: Verdict) -> None:
         """Remember what the model said of new candidates."""
         known, total = len(self._place), len(self._place) + len(keys)
-        table = torch.cat([verdict.proba, verdict.score, verdict.label[:, None].to(verdict.proba)], 1)
+        table = torch.cat(
+            [verdict.proba, verdict.score, verdict.label[:, None].to(verdict.proba)], 1
+        )
         if self._answers is None:
             self._answers = table
         elif total > len(self._answers):  # room for as many again, so that growing stays cheap
-            self._answers = torch.cat([self._answers[:known], table.new_empty(total, table.shape[1])])
+            self._answers = torch.cat(
+                [self._answers[:known], table.new_empty(total, table.shape[1])]
+            )
         self._answers[known:total] = table
         self._place.update(zip(keys, range(known, total), strict=True))
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from ..models.classifier import Array
 
@@ -43,7 +44,9 @@ class Constraints:
         for name in ("lower", "upper"):
             value = getattr(self, name)
             if value is not None and np.isnan(np.asarray(value, dtype=float)).any():
-                raise ValueError(f"constraints.{name} contains NaN; use ±inf where there is no bound.")
+                raise ValueError(
+                    f"constraints.{name} contains NaN; use ±inf where there is no bound."
+                )
         if self.max_step is not None and not self.max_step > 0:
             raise ValueError(f"constraints.max_step must be positive, got {self.max_step}.")
         if self.frozen is not None and np.asarray(self.frozen).dtype != bool:
@@ -62,18 +65,30 @@ class Constraints:
         }
         return frozenset(name for name, on in used.items() if on)
 
-    def resolve(self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Feasible:
+    def resolve(
+        self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device
+    ) -> FeasibleSet:
         """The same limits as tensors over one instance of this shape."""
         if self.max_step is not None and len(shape) != 2:
-            raise ValueError(f"constraints.max_step applies to series; instances here have shape {shape}.")
-        lower = np.full(shape, -np.inf) if self.lower is None else spread(self.lower, shape, "lower")
+            raise ValueError(
+                f"constraints.max_step applies to series; instances here have shape {shape}."
+            )
+        lower = (
+            np.full(shape, -np.inf) if self.lower is None else spread(self.lower, shape, "lower")
+        )
         upper = np.full(shape, np.inf) if self.upper is None else spread(self.upper, shape, "upper")
         crossed = np.argwhere(lower > upper)
         if len(crossed):
             at = tuple(crossed[0].tolist())
-            raise ValueError(f"constraints: lower {lower[at]} is above upper {upper[at]} at position {at}.")
-        frozen = np.zeros(shape, bool) if self.frozen is None else spread(self.frozen, shape, "frozen", bool)
-        return Feasible(
+            raise ValueError(
+                f"constraints: lower {lower[at]} is above upper {upper[at]} at position {at}."
+            )
+        frozen = (
+            np.zeros(shape, bool)
+            if self.frozen is None
+            else spread(self.frozen, shape, "frozen", bool)
+        )
+        return FeasibleSet(
             lower=round_inward(lower, dtype, up=True).to(device),
             upper=round_inward(upper, dtype, up=False).to(device),
             exact_lower=torch.from_numpy(lower).to(device),
@@ -85,7 +100,7 @@ class Constraints:
 
 def spread(value: Any, shape: tuple[int, ...], name: str, dtype: Any = float) -> Array:
     """Broadcast a constraint over one instance; a vector with one entry per channel goes by channel."""
-    array = np.asarray(value.detach().cpu() if isinstance(value, torch.Tensor) else value, dtype=dtype)
+    array = np.asarray(value.detach().cpu() if isinstance(value, Tensor) else value, dtype=dtype)
     by_channel = array.ndim == 1 and len(shape) > 1 and len(array) == shape[0] > 1
     if by_channel and shape[0] == shape[-1]:
         raise ValueError(
@@ -103,7 +118,7 @@ def spread(value: Any, shape: tuple[int, ...], name: str, dtype: Any = float) ->
         ) from None
 
 
-def round_inward(bound: Array, dtype: torch.dtype, *, up: bool) -> torch.Tensor:
+def round_inward(bound: Array, dtype: torch.dtype, *, up: bool) -> Tensor:
     """`bound` in the working precision, never looser than given."""
     exact = torch.from_numpy(bound)
     rounded = exact.to(dtype)
@@ -113,21 +128,21 @@ def round_inward(bound: Array, dtype: torch.dtype, *, up: bool) -> torch.Tensor:
 
 
 @dataclass(frozen=True)
-class Feasible:
+class FeasibleSet:
     """Constraints over one instance: a box, a frozen mask and a slope limit.
 
     lower, upper : the box in the working precision, never looser than asked.
     exact_lower, exact_upper : the box as asked, in float64.
     """
 
-    lower: torch.Tensor
-    upper: torch.Tensor
-    exact_lower: torch.Tensor
-    exact_upper: torch.Tensor
-    frozen: torch.Tensor
+    lower: Tensor
+    upper: Tensor
+    exact_lower: Tensor
+    exact_upper: Tensor
+    frozen: Tensor
     max_step: float | None
 
-    def project(self, x_cf: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    def project(self, x_cf: Tensor, x: Tensor) -> Tensor:
         """A point that keeps every limit, as near to `x_cf` as clipping brings it; `x` is the original."""
         x_cf = self._into_box(x_cf, x)
         steep = self._breaks_step(x_cf).nonzero().flatten()
@@ -138,16 +153,18 @@ class Feasible:
         # Frozen values that leave no room for rounding can still be joined by steps of exactly max_step.
         tight = steep[self._breaks_step(x_cf[steep])]
         if len(tight):
-            x_cf[tight] = self._into_box(self._limit_steps(x_cf[tight], x[tight], safe=False), x[tight])
+            x_cf[tight] = self._into_box(
+                self._limit_steps(x_cf[tight], x[tight], safe=False), x[tight]
+            )
         return x_cf
 
-    def allows(self, x_cf: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    def allows(self, x_cf: Tensor, x: Tensor) -> Tensor:
         """Mask of the rows of `x_cf` that keep every limit."""
         same = x_cf == x
         inside = (x_cf >= self.lower) & (x_cf <= self.upper) | (same & self._in_box(x))
         return (inside & (same | ~self.frozen)).flatten(1).all(1) & ~self._breaks_step(x_cf)
 
-    def impossible(self, x: torch.Tensor) -> list[str]:
+    def impossible(self, x: Tensor) -> list[str]:
         """Per row: why no change at all can satisfy the limits, or an empty string."""
         reasons = [""] * len(x)
         if bool(self.frozen.all()):
@@ -164,7 +181,9 @@ class Feasible:
                 f"bounds [{self.exact_lower[at].item()}, {self.exact_upper[at].item()}] at {at}"
             )
         if self.max_step is not None:
-            lo, hi = self._envelope(x.double(), x.new_full((len(x), 1), self.max_step, dtype=torch.float64))
+            lo, hi = self._envelope(
+                x.double(), x.new_full((len(x), 1), self.max_step, dtype=torch.float64)
+            )
             slack = 1e-5 * self.max_step
             for row in (lo > hi + slack).flatten(1).any(1).nonzero().flatten().tolist():
                 reasons[row] = reasons[row] or (
@@ -176,7 +195,9 @@ class Feasible:
         """The box in another precision, never looser than asked."""
         kind = torch.from_numpy(np.empty(0, dtype)).dtype
         lower, upper = self.exact_lower.cpu().numpy(), self.exact_upper.cpu().numpy()
-        return round_inward(lower, kind, up=True).numpy(), round_inward(upper, kind, up=False).numpy()
+        return round_inward(lower, kind, up=True).numpy(), round_inward(
+            upper, kind, up=False
+        ).numpy()
 
     def describe(self) -> str:
         """The limits in words, for messages."""
@@ -184,30 +205,32 @@ class Feasible:
         if bool(self.frozen.any()):
             parts.append(f"{int(self.frozen.sum())} of {self.frozen.numel()} points frozen")
         if bool(self.lower.isfinite().any() | self.upper.isfinite().any()):
-            parts.append(f"values within [{self.lower.min().item():g}, {self.upper.max().item():g}]")
+            parts.append(
+                f"values within [{self.lower.min().item():g}, {self.upper.max().item():g}]"
+            )
         if self.max_step is not None:
             parts.append(f"steps up to {self.max_step:g}")
         return ", ".join(parts)
 
-    def _in_box(self, x: torch.Tensor) -> torch.Tensor:
+    def _in_box(self, x: Tensor) -> Tensor:
         """Which values of the instances themselves keep the bounds.
 
         Rounding is monotone: a value within its bound before rounding is within the rounded bound after.
         """
         return (x >= self.exact_lower.to(x.dtype)) & (x <= self.exact_upper.to(x.dtype))
 
-    def _into_box(self, x_cf: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    def _into_box(self, x_cf: Tensor, x: Tensor) -> Tensor:
         """Clip to the bounds; what is frozen, or differs from the instance by rounding only, stays."""
         clipped, own = (torch.minimum(torch.maximum(v, self.lower), self.upper) for v in (x_cf, x))
         return torch.where(self.frozen | ((clipped == own) & self._in_box(x)), x, clipped)
 
-    def _breaks_step(self, x_cf: torch.Tensor) -> torch.Tensor:
+    def _breaks_step(self, x_cf: Tensor) -> Tensor:
         """Mask of the rows whose slope is too steep somewhere."""
         if self.max_step is None:
             return torch.zeros(len(x_cf), dtype=torch.bool, device=x_cf.device)
         return (x_cf.double().diff(dim=-1).abs() > self.max_step).flatten(1).any(1)
 
-    def _limit_steps(self, x_cf: torch.Tensor, x: torch.Tensor, *, safe: bool) -> torch.Tensor:
+    def _limit_steps(self, x_cf: Tensor, x: Tensor, *, safe: bool) -> Tensor:
         """Clip the steps along time; `safe` leaves room for what rounding may add."""
         assert self.max_step is not None
         dtype, step = x_cf.dtype, x_cf.new_full((len(x_cf), 1), self.max_step, dtype=torch.float64)
@@ -220,10 +243,10 @@ class Feasible:
         lo, hi = self._envelope(x, step)
         forward = slope_pass(x_cf, lo, hi, step)
         backward = slope_pass(x_cf.flip(-1), lo.flip(-1), hi.flip(-1), step).flip(-1)
-        # Both passes are feasible and the set is convex: their mean is feasible and favours no direction.
+        # Both passes are feasible and the set is convex: their mean is feasible and favors no direction.
         return ((forward + backward) / 2).to(dtype)
 
-    def _envelope(self, x: torch.Tensor, step: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def _envelope(self, x: Tensor, step: Tensor) -> tuple[Tensor, Tensor]:
         """Tightest bounds that the box, the frozen values and the slope limit imply together."""
         lo = torch.where(self.frozen, x, self.lower.to(x.dtype))
         hi = torch.where(self.frozen, x, self.upper.to(x.dtype))
@@ -231,14 +254,14 @@ class Feasible:
         return reach(lo, ramp), -reach(-hi, ramp)
 
 
-def reach(lo: torch.Tensor, ramp: torch.Tensor) -> torch.Tensor:
+def reach(lo: Tensor, ramp: Tensor) -> Tensor:
     """max over u of lo(u) − step·|t − u|, by a running maximum from each side."""
     from_left = (lo + ramp).cummax(-1).values - ramp
     from_right = (lo - ramp).flip(-1).cummax(-1).values.flip(-1) + ramp
     return torch.maximum(from_left, from_right)
 
 
-def slope_pass(values: torch.Tensor, lo: torch.Tensor, hi: torch.Tensor, step: torch.Tensor) -> torch.Tensor:
+def slope_pass(values: Tensor, lo: Tensor, hi: Tensor, step: Tensor) -> Tensor:
     """Walk along time, clipping each value to within `step` of the one before it and to its envelope."""
     out = values.clone()
     previous = torch.minimum(torch.maximum(values[..., 0], lo[..., 0]), hi[..., 0])

@@ -7,19 +7,20 @@ from collections.abc import Callable
 from typing import TypeVar
 
 import torch
+from torch import Tensor
 
 from ..models.classifier import Verdict
 
 T = TypeVar("T")
 
 
-def isolate(work: Callable[[torch.Tensor], T], n: int) -> tuple[list[tuple[torch.Tensor, T]], dict[int, str]]:
+def isolate(work: Callable[[Tensor], T], n: int) -> tuple[list[tuple[Tensor, T]], dict[int, str]]:
     """Run `work` on rows 0…n−1 at once; where it raises, on halves, down to the rows that are to blame.
 
     This is the one place that catches everything a model or method may raise: the error of a bad row is told
     in the result, and the other rows get theirs.
     """
-    done: list[tuple[torch.Tensor, T]] = []
+    done: list[tuple[Tensor, T]] = []
     failures: dict[int, str] = {}
     waiting = [torch.arange(n)] if n else []
     while waiting:
@@ -40,7 +41,7 @@ def isolate(work: Callable[[torch.Tensor], T], n: int) -> tuple[list[tuple[torch
 
 
 def gather(
-    parts: list[tuple[torch.Tensor, Verdict]], n: int, n_classes: int, device: torch.device
+    parts: list[tuple[Tensor, Verdict]], n: int, n_classes: int, device: torch.device
 ) -> Verdict:
     """Verdicts of the parts that answered, in order; NaN and class 0 for the rest."""
     unknown = torch.full((n, n_classes), torch.nan, dtype=torch.float64, device=device)

@@ -10,7 +10,7 @@ import torch
 
 from ..models.classifier import Classifier
 from .budget import Budget, Meter
-from .constraints import Constraints, Feasible
+from .constraints import Constraints, FeasibleSet
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,9 @@ class Options:
         supported: frozenset[str],
     ) -> Options:
         if constraints is not None and not isinstance(constraints, Constraints):
-            raise TypeError(f"constraints must be a Constraints object, got {type(constraints).__name__}.")
+            raise TypeError(
+                f"constraints must be a Constraints object, got {type(constraints).__name__}."
+            )
         if constraints is not None and constraints.kinds - supported:
             raise ValueError(
                 f"This method cannot keep {', '.join(sorted(constraints.kinds - supported))}; "
@@ -49,10 +51,12 @@ class Options:
         if confidence is not None and not 0 < confidence < 1:
             raise ValueError(f"confidence must lie strictly between 0 and 1, got {confidence!r}.")
         if random_state is not None and not isinstance(random_state, numbers.Integral):
-            raise TypeError(f"random_state must be an int or None, got {type(random_state).__name__}.")
+            raise TypeError(
+                f"random_state must be an int or None, got {type(random_state).__name__}."
+            )
         return cls(constraints, int(k), budget, bool(refine), confidence, int(random_state or 0))
 
-    def feasible(self, shape: tuple[int, ...], classifier: Classifier) -> Feasible | None:
+    def feasible(self, shape: tuple[int, ...], classifier: Classifier) -> FeasibleSet | None:
         """The constraints as tensors the model's instances can be held against."""
         if self.constraints is None:
             return None

@@ -8,23 +8,24 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from ..models.classifier import Array, Classifier, Reshaped, Verdict, as_classifier
-from ..models.randomness import row_seeds
-from .assemble import Outcome, assemble
+from ..numerics.randomness import row_seeds
+from .assembly import Outcome, assemble
 from .batch import Batch, Candidates
 from .budget import Budget, Meter
-from .constraints import KINDS, Constraints, Feasible
-from .inputs import DIMENSIONS, Instances, Modality, read_instances, read_targets
+from .constraints import KINDS, Constraints, FeasibleSet
+from .instances import DIMENSIONS, Instances, Modality, read_instances, read_targets
 from .isolation import gather, isolate
 from .options import Options
 from .result import Counterfactuals
 
 #: chooses target classes (columns) from instances and the model's verdict on them
-ChooseTarget = Callable[[torch.Tensor, Verdict], torch.Tensor]
+ChooseTarget = Callable[[Tensor, Verdict], Tensor]
 
 
-def meet(model: Any, instances: Instances) -> Classifier:
+def wrap_model(model: Any, instances: Instances) -> Classifier:
     """The model as a Classifier that takes instances as the engine holds them."""
     classifier = as_classifier(model)
     return Reshaped(classifier, instances.shape[1:]) if instances.lifted else classifier
@@ -34,11 +35,11 @@ def open_batch(
     classifier: Classifier,
     instances: Instances,
     targets: Array | ChooseTarget,
-    feasible: Feasible | None,
+    feasible: FeasibleSet | None,
     options: Options,
     meter: Meter,
     advance: Callable[[int], None] = lambda finished: None,
-) -> tuple[Batch, torch.Tensor, list[str]]:
+) -> tuple[Batch, Tensor, list[str]]:
     """Ask the model about the instances themselves.
 
     Returns the batch, the mask of rows already in their target class, and per row why the constraints leave
@@ -66,7 +67,9 @@ def open_batch(
     for row, reason in failures.items():
         batch.failures[row] = reason
     unusable = ~(verdict.proba.isfinite().all(1) & verdict.score.isfinite().all(1))
-    batch.fail(unusable.nonzero().flatten(), "the model returned NaN or inf for the instance itself")
+    batch.fail(
+        unusable.nonzero().flatten(), "the model returned NaN or inf for the instance itself"
+    )
     reasons = [""] * len(x) if feasible is None else feasible.impossible(x)
     return batch, verdict.label == target, reasons
 
@@ -79,7 +82,7 @@ def judge(
     *,
     method: str = "given",
     modality: Modality | None = None,
-    improve: Callable[[Batch, torch.Tensor, torch.Tensor], torch.Tensor] | None = None,
+    improve: Callable[[Batch, Tensor, Tensor], Tensor] | None = None,
     constraints: Constraints | None = None,
     confidence: float | None = None,
     budget: Budget | None = None,
@@ -99,24 +102,30 @@ def judge(
     instances = read_instances(X, "X", modality, tuple(DIMENSIONS))
     edited = read_instances(X_cf, "X_cf", instances.modality, tuple(DIMENSIONS))
     if edited.values.shape != instances.values.shape:
-        raise ValueError(f"X_cf has shape {np.shape(X_cf)}, X {np.shape(X)}; give one counterfactual each.")
-    classifier = meet(model, instances)
+        raise ValueError(
+            f"X_cf has shape {np.shape(X_cf)}, X {np.shape(X)}; give one counterfactual each."
+        )
+    classifier = wrap_model(model, instances)
     n = len(instances.values)
     feasible = options.feasible(instances.shape, classifier)
     meter = options.meter(n, classifier.rows_per_verdict, start)
     if target is None:
         target = classifier.predict(edited.values)
         meter.charge(torch.arange(n), classifier.rows_per_verdict)
-    classifier.settle_classes(instances.values, None)
+    classifier.infer_classes(instances.values, None)
     targets = read_targets(target, classifier.classes, n)
     assert targets is not None
     batch, already, reasons = open_batch(classifier, instances, targets, feasible, options, meter)
     x_cf = classifier.as_input(edited.values)
     if improve is not None:
-        free = batch.rows[torch.tensor([not reason for reason in reasons], dtype=torch.bool).to(x_cf.device)]
+        free = batch.rows[
+            torch.tensor([not reason for reason in reasons], dtype=torch.bool).to(x_cf.device)
+        ]
         x_cf = x_cf.clone()
         x_cf[free] = improve(batch, x_cf[free], free)
     found = Candidates(x_cf, batch.rows)
     provenance = {"method": method, "options": options.describe()}
     outcome = Outcome(batch, instances, found, already, reasons)
-    return assemble([outcome], instances, classifier, provenance, seconds=time.perf_counter() - start)
+    return assemble(
+        [outcome], instances, classifier, provenance, seconds=time.perf_counter() - start
+    )

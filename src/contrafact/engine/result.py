@@ -11,9 +11,10 @@ from zipfile import is_zipfile
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from ..models.classifier import Array
-from .inputs import PLURALS, Modality
+from .instances import PLURALS, Modality
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,7 +63,9 @@ class Counterfactuals:
     def __post_init__(self) -> None:
         parts = 1 if self.modality == "series" and len(self.X.shape) == 2 else self.X.shape[1]
         if self.names is not None and len(self.names) != parts:
-            raise ValueError(f"names has {len(self.names)} entries for {parts} features or channels.")
+            raise ValueError(
+                f"names has {len(self.names)} entries for {parts} features or channels."
+            )
 
     def __len__(self) -> int:
         return len(self.source)
@@ -75,7 +78,9 @@ class Counterfactuals:
             for f in fields(self)
             if f.name not in ("classes", "modality", "info", "provenance", "names")
         }
-        return replace(self, **chosen, info={key: values[rows] for key, values in self.info.items()})
+        return replace(
+            self, **chosen, info={key: values[rows] for key, values in self.info.items()}
+        )
 
     def __repr__(self) -> str:
         counts = ", ".join(
@@ -103,7 +108,7 @@ class Counterfactuals:
     def changed_fraction(self) -> Array:
         """Share of the values that differ, per row."""
         changed = self.changed
-        changed = changed.cpu().numpy() if isinstance(changed, torch.Tensor) else changed
+        changed = changed.cpu().numpy() if isinstance(changed, Tensor) else changed
         return np.asarray(changed.reshape(len(self), int(np.prod(self.X.shape[1:]))).mean(1))
 
     @property
@@ -116,11 +121,22 @@ class Counterfactuals:
 
     def updated(self, rows: Array, new: Counterfactuals) -> Counterfactuals:
         """The same result with `rows` replaced by `new`, whose cost is added."""
-        spent = replace(new, calls=self.calls[rows] + new.calls, seconds=self.seconds[rows] + new.seconds)
+        spent = replace(
+            new, calls=self.calls[rows] + new.calls, seconds=self.seconds[rows] + new.seconds
+        )
         changes: dict[str, Any] = {}
-        for name in ("X_cf", "cf_labels", "cf_proba", "valid", "status", "message", "calls", "seconds"):
+        for name in (
+            "X_cf",
+            "cf_labels",
+            "cf_proba",
+            "valid",
+            "status",
+            "message",
+            "calls",
+            "seconds",
+        ):
             values = getattr(self, name)
-            whole = values.clone() if isinstance(values, torch.Tensor) else values.copy()
+            whole = values.clone() if isinstance(values, Tensor) else values.copy()
             part = getattr(spent, name)
             if whole.dtype != part.dtype and isinstance(whole, np.ndarray):
                 whole = whole.astype(np.result_type(whole, part))
@@ -221,7 +237,7 @@ class Counterfactuals:
             if f.name not in ("info", "provenance") and getattr(self, f.name) is not None
         }
         arrays |= {f"info/{key}": values for key, values in self.info.items()}
-        arrays["kind"] = np.array("torch" if isinstance(self.X, torch.Tensor) else "numpy")
+        arrays["kind"] = np.array("torch" if isinstance(self.X, Tensor) else "numpy")
         arrays["provenance"] = np.array(json.dumps(self.provenance, default=str))
         with path.open("wb") as file:
             np.savez_compressed(file, **arrays)
@@ -242,7 +258,9 @@ class Counterfactuals:
             arrays: dict[str, Any] = {name: stored[name] for name in stored.files}
         kind = str(arrays.pop("kind", "numpy"))
         info = {
-            name.removeprefix("info/"): arrays.pop(name) for name in list(arrays) if name.startswith("info/")
+            name.removeprefix("info/"): arrays.pop(name)
+            for name in list(arrays)
+            if name.startswith("info/")
         }
         provenance = json.loads(str(arrays.pop("provenance")))
         arrays["modality"] = str(arrays["modality"])
@@ -257,4 +275,4 @@ def _npz(path: str | Path) -> Path:
 
 
 def _plain(value: Any) -> Array:
-    return value.detach().cpu().numpy() if isinstance(value, torch.Tensor) else np.asarray(value)
+    return value.detach().cpu().numpy() if isinstance(value, Tensor) else np.asarray(value)

@@ -1,13 +1,13 @@
 """How to move: one file per published method, and `explain`, which picks one up by name."""
 
-from .audit import ClassAudit, class_audit
+from .baselines import LineSearch, NearestUnlike, RandomMask, RandomTarget
 from .cels import CELS
+from .class_audit import ClassAudit, class_audit
 from .comte import CoMTE
-from .floors import LineSearch, NearestUnlike, RandomMask, RandomTarget
 from .glacier import Glacier
 from .latentcf import LatentCF
 from .nativeguide import NativeGuide
-from .prototype import PrototypeCounterfactual
+from .prototype_counterfactual import PrototypeCounterfactual
 from .registry import explain, list_explainers
 from .sets import SETS
 from .svce import SVCE

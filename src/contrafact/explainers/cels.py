@@ -1,4 +1,4 @@
-"""CELS: a learned saliency map says which stretches of the nearest unlike neighbour to copy."""
+"""CELS: a learned saliency map says which stretches of the nearest unlike neighbor to copy."""
 
 from __future__ import annotations
 
@@ -7,32 +7,22 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from ..engine import (
-    Adam,
-    Batch,
-    Candidates,
-    Optimum,
-    Point,
-    Stop,
-    Tags,
-    accepted_from,
-    grow_mask,
-    minimise,
-    segment_ids,
-)
+from ..engine import Batch, Candidates, Tags
 from ..engine.batch import lead
 from ..guides import Guide
-from ..models.randomness import fold_in, row_seeds, row_uniform
-from .guided import GuidedExplainer, Guides, Kind, Metric, guide_of
+from ..numerics.randomness import fold_in, row_seeds, row_uniform
+from ..search import Adam, Optimum, Point, Stop, accepted_from, grow_mask, minimize, segment_ids
+from .support.guided import GuidedExplainer, Guides, Kind, Metric, guide_of
 
 
 class CELS(GuidedExplainer):
     """Counterfactuals via learned saliency maps (Li, Bahri, Boubrahimi, Hamdi, IEEE BigData 2023).
 
-        x' = x·(1 − θ) + n·θ,     θ ∈ [0, 1]^(channels × length),   n the nearest unlike neighbour of x
+        x' = x·(1 − θ) + n·θ,     θ ∈ [0, 1]^(channels × length),   n the nearest unlike neighbor of x
 
-        minimise over θ   g·(1 − P(c | x'))  +  a·mean|θ|  +  b·mean|θ_{t+1} − θ_t|^β
+        minimize over θ   g·(1 − P(c | x'))  +  a·mean|θ|  +  b·mean|θ_{t+1} − θ_t|^β
 
     by Adam; then θ, scaled to [0, 1], is cut at `threshold` and the stretches above it are copied from n.
     Where cutting undoes the flip, the cut moves down θ's own values to the smallest mask that flips: the full
@@ -50,8 +40,8 @@ class CELS(GuidedExplainer):
     init : "small" starts θ at U(0, 0.01), "uniform" at U(0, 1).
     binarize : False keeps the soft blend (Info-CELS, 2025).
     shared_mask : True learns one map for all channels (default: one per channel, M-CELS, 2024).
-    guide : n: the nearest unlike "neighbour", "cluster" mean, "prototype" (GLVQ) or "median" (Median LVQ).
-    metric : "euclidean" or "dtw", for the neighbour and the median.
+    guide : n: the nearest unlike "neighbor", "cluster" mean, "prototype" (GLVQ) or "median" (Median LVQ).
+    metric : "euclidean" or "dtw", for the neighbor and the median.
     n_segments : segments explored in models without gradients.
 
     `info`: saliency, mask, guide_index, iterations, converged, target_prob and loss before the cut,
@@ -81,14 +71,19 @@ class CELS(GuidedExplainer):
         init: Literal["small", "uniform"] = "small",
         binarize: bool = True,
         shared_mask: bool = False,
-        guide: Kind = "neighbour",
+        guide: Kind = "neighbor",
         metric: Metric = "euclidean",
         n_segments: int = 16,
     ) -> None:
         self.g, self.a, self.b, self.beta = g, a, b, beta
         self.lr, self.max_iter = lr, max_iter
         self.tau, self.patience, self.tolerance = tau, patience, tolerance
-        self.threshold, self.init, self.binarize, self.shared_mask = threshold, init, binarize, shared_mask
+        self.threshold, self.init, self.binarize, self.shared_mask = (
+            threshold,
+            init,
+            binarize,
+            shared_mask,
+        )
         self.guide, self.metric, self.n_segments = guide, metric, n_segments
 
     @classmethod
@@ -139,9 +134,9 @@ class CELS(GuidedExplainer):
         self,
         batch: Batch,
         guides: Guides,
-        segment: torch.Tensor,
+        segment: Tensor,
         patience: int | None = None,
-        start: torch.Tensor | None = None,
+        start: Tensor | None = None,
     ) -> Optimum:
         """Descend on the map, one value of θ per segment; `start` is a map (entries, *shape) to begin at."""
         n_segments = int(segment.max()) + 1
@@ -149,14 +144,18 @@ class CELS(GuidedExplainer):
             draws = row_uniform(self._scale_free_seeds(batch, guides), n_segments)
             theta = torch.from_numpy(draws).to(batch.x) * (0.01 if self.init == "small" else 1.0)
         else:
-            sums = start.new_zeros(len(start), n_segments).index_add_(1, segment.flatten(), start.flatten(1))
+            sums = start.new_zeros(len(start), n_segments).index_add_(
+                1, segment.flatten(), start.flatten(1)
+            )
             theta = sums / torch.bincount(segment.flatten(), minlength=n_segments)
 
-        def blend(theta: torch.Tensor, entries: torch.Tensor) -> torch.Tensor:
+        def blend(theta: Tensor, entries: Tensor) -> Tensor:
             rows = guides.rows[entries]
-            return batch.project(torch.lerp(batch.x[rows], guides.x[entries], theta[:, segment]), rows)
+            return batch.project(
+                torch.lerp(batch.x[rows], guides.x[entries], theta[:, segment]), rows
+            )
 
-        optimum = minimise(
+        optimum = minimize(
             batch,
             guides.rows,
             theta,
@@ -168,34 +167,36 @@ class CELS(GuidedExplainer):
         )
         return replace(optimum, code=optimum.code[:, segment])
 
-    def _loss(self, point: Point, segment: torch.Tensor) -> torch.Tensor:
+    def _loss(self, point: Point, segment: Tensor) -> Tensor:
         theta = point.theta[:, segment]
         budget = theta.abs().flatten(1).mean(1)
         smoothness = theta.diff(dim=-1).abs().pow(self.beta).flatten(1).mean(1)
         return self.g * (1 - point.p_target) + self.a * budget + self.b * smoothness
 
-    def _scale_free_seeds(self, batch: Batch, guides: Guides) -> np.ndarray[Any, np.dtype[np.uint64]]:
+    def _scale_free_seeds(
+        self, batch: Batch, guides: Guides
+    ) -> np.ndarray[Any, np.dtype[np.uint64]]:
         """Seeds from the order of an instance's values: other units give the same map; one seed per guide."""
         order = batch.x[guides.rows].flatten(1).argsort(dim=1, stable=True).cpu().numpy()
-        occurrence = torch.arange(len(guides.rows)) - torch.searchsorted(guides.rows.cpu(), guides.rows.cpu())
+        occurrence = torch.arange(len(guides.rows)) - torch.searchsorted(
+            guides.rows.cpu(), guides.rows.cpu()
+        )
         return fold_in(row_seeds(order, int(batch.seed)), occurrence.numpy())
 
     # --- models without gradients ---------------------------------------------------------------------------
 
-    def _segments(self, count: int) -> torch.Tensor:
+    def _segments(self, count: int) -> Tensor:
         channels, length = self.shape_
         per_channel = count if self.shared_mask else max(2, count // channels)
         return segment_ids(self.shape_, max(1, -(-length // per_channel)), shared=self.shared_mask)
 
-    def _feel(self, batch: Batch, guides: Guides, segment: torch.Tensor) -> Optimum:
+    def _feel(self, batch: Batch, guides: Guides, segment: Tensor) -> Optimum:
         """From coarse to fine: half as many segments until the class turns, then all, from there."""
         coarse = self._segments(-(-self.n_segments // 2)).to(segment.device)
         start = self._learn(batch, guides, coarse, patience=1).code
         return self._learn(batch, guides, segment, start=start)
 
-    def _is_smooth(
-        self, batch: Batch, guides: Guides, segment: torch.Tensor, h: float = 0.02
-    ) -> torch.Tensor:
+    def _is_smooth(self, batch: Batch, guides: Guides, segment: Tensor, h: float = 0.02) -> Tensor:
         """Does doubling a small change of a segment double the answer? Steps do not, slopes do."""
         n_segments, count = int(segment.max()) + 1, len(guides.rows)
         smooth = torch.zeros(count, dtype=torch.bool, device=batch.x.device)
@@ -215,7 +216,7 @@ class CELS(GuidedExplainer):
         smooth[able] = (proportional & (twice != 0)).double().mean(1) >= 0.75
         return smooth
 
-    def _grow(self, batch: Batch, guides: Guides, segment: torch.Tensor) -> Optimum:
+    def _grow(self, batch: Batch, guides: Guides, segment: Tensor) -> Optimum:
         """Copied segments are salient above 1/2, the earlier the more; the others by their gain below it."""
         copied_in, alone = grow_mask(batch, guides.rows, guides.x, segment)
         low, high = alone.amin(1, keepdim=True), alone.amax(1, keepdim=True)
@@ -229,16 +230,18 @@ class CELS(GuidedExplainer):
 
     # --- from the map to the edit ---------------------------------------------------------------------------
 
-    def _cut(self, batch: Batch, guides: Guides, theta: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def _cut(self, batch: Batch, guides: Guides, theta: Tensor) -> tuple[Tensor, Tensor]:
         """Copy where the scaled map exceeds the threshold, or a little more where that does not flip."""
         theta = theta[:, :1] if self.shared_mask else theta
         flat = theta.flatten(1)
         low, high = flat.amin(1, keepdim=True), flat.amax(1, keepdim=True)
         scaled = (flat - low) / (high - low).clamp_min(1e-12)
-        rank = scaled.argsort(dim=1, descending=True, stable=True).argsort(dim=1).reshape(theta.shape)
+        rank = (
+            scaled.argsort(dim=1, descending=True, stable=True).argsort(dim=1).reshape(theta.shape)
+        )
         above = (scaled > self.threshold).sum(1).clamp_min(1)
 
-        def copied(level: torch.Tensor, which: torch.Tensor) -> torch.Tensor:
+        def copied(level: Tensor, which: Tensor) -> Tensor:
             rows = guides.rows[which]
             mask = rank[which] < level.reshape(-1, 1, 1)
             return batch.project(torch.where(mask, guides.x[which], batch.x[rows]), rows)
@@ -247,15 +250,15 @@ class CELS(GuidedExplainer):
         return rank < level.reshape(-1, 1, 1), x_cf
 
     def _soften(
-        self, batch: Batch, guides: Guides, theta: torch.Tensor, top: int = 64
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+        self, batch: Batch, guides: Guides, theta: Tensor, top: int = 64
+    ) -> tuple[Tensor, Tensor]:
         """The soft blend itself; where it falls short, θ rises toward 1 until the model accepts."""
 
-        def lifted(level: torch.Tensor, which: Any) -> torch.Tensor:
+        def lifted(level: Tensor, which: Any) -> Tensor:
             share = (level.to(theta) / top).reshape(-1, 1, 1)
             return theta[which] + share * (1 - theta[which])
 
-        def raised(level: torch.Tensor, which: torch.Tensor) -> torch.Tensor:
+        def raised(level: Tensor, which: Tensor) -> Tensor:
             rows = guides.rows[which]
             blend = torch.lerp(batch.x[rows], guides.x[which], lifted(level, which))
             return batch.project(blend, rows)

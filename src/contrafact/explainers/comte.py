@@ -6,13 +6,15 @@ import warnings
 from typing import Any, Literal
 
 import torch
+from torch import Tensor
 
-from ..engine import Batch, Candidates, Tags, best_known
+from ..engine import Batch, Candidates, Tags
 from ..engine.batch import lead, place_in_row
-from ..guides import Guide, NearestUnlikeNeighbour
+from ..guides import Guide, NearestUnlikeNeighbor
 from ..models.classifier import Array
-from .guided import GuidedExplainer
-from .importance import MAX_ELEMENTS
+from ..search import best_known
+from .support.guided import GuidedExplainer
+from .support.importance import MAX_ELEMENTS
 
 
 class CoMTE(GuidedExplainer):
@@ -67,9 +69,9 @@ class CoMTE(GuidedExplainer):
         for name, value in (("n_distractors", self.n_distractors), ("n_restarts", self.n_restarts)):
             if value < 1:
                 raise ValueError(f"{name} must be at least 1, got {value}.")
-        return NearestUnlikeNeighbour(self.metric, diverse=True)
+        return NearestUnlikeNeighbor(self.metric, diverse=True)
 
-    def _fit(self, X: torch.Tensor, y: Array | None) -> None:
+    def _fit(self, X: Tensor, y: Array | None) -> None:
         super()._fit(X, y)
         if self.shape_[0] == 1:
             warnings.warn(
@@ -87,7 +89,9 @@ class CoMTE(GuidedExplainer):
         chosen[:, :, 0] = True  # the distractor itself is a start that is accepted
         found = []
         # Whole instances at a time, so that what one may spend does not depend on the others.
-        for some in batch.rows.split(max(1, MAX_ELEMENTS // (wanted * n_channels * batch.x[0].numel()))):
+        for some in batch.rows.split(
+            max(1, MAX_ELEMENTS // (wanted * n_channels * batch.x[0].numel()))
+        ):
             which, slot = (index[some] >= 0).nonzero(as_tuple=True)
             rows = some[which]
             swaps = Swaps(batch, rows, batch.project(arrays[rows, slot], rows))
@@ -99,7 +103,7 @@ class CoMTE(GuidedExplainer):
             found.append(self._best(batch, swaps, index[rows, slot]))
         return Candidates.concat(found, [batch.rows] * len(found))
 
-    def _best(self, batch: Batch, swaps: Swaps, index: torch.Tensor) -> Candidates:
+    def _best(self, batch: Batch, swaps: Swaps, index: Tensor) -> Candidates:
         """The k best of every row: accepted ones first, then fewest channels, then the smallest change."""
         x_cf = swaps.result()
         if batch.feasible is not None:  # within the constraints a distractor may leave its class
@@ -113,7 +117,9 @@ class CoMTE(GuidedExplainer):
         rank = place_in_row(rows)
         keep = order[rank < batch.k]
         info = {"guide_index": index, "channels": channels, "n_channels": channels.sum(1)}
-        return Candidates(x_cf[keep], swaps.rows[keep], {key: value[keep] for key, value in info.items()})
+        return Candidates(
+            x_cf[keep], swaps.rows[keep], {key: value[keep] for key, value in info.items()}
+        )
 
 
 class Swaps:
@@ -123,7 +129,7 @@ class Swaps:
     then if the target leads by more. `rows` are the instances the entries belong to.
     """
 
-    def __init__(self, batch: Batch, rows: torch.Tensor, toward: torch.Tensor) -> None:
+    def __init__(self, batch: Batch, rows: Tensor, toward: Tensor) -> None:
         self.batch, self.rows, self.toward = batch, rows, toward
         self.n_channels = toward.shape[1]
         self.chosen = torch.ones(len(rows), self.n_channels, dtype=torch.bool, device=rows.device)
@@ -132,31 +138,35 @@ class Swaps:
         self.tie_break = 1e-9 * difference / difference.amax(1, keepdim=True).clamp_min(1e-300)
 
     @property
-    def accepted(self) -> torch.Tensor:
+    def accepted(self) -> Tensor:
         return self.merit > 1
 
-    def result(self) -> torch.Tensor:
+    def result(self) -> Tensor:
         """The best sets as series; all channels where no set was accepted: a valid guide is not given up."""
         everyone = torch.arange(len(self.rows), device=self.rows.device)
         return self._swapped(everyone, self.chosen | ~self.accepted[:, None])
 
     def grow(self) -> None:
         """Add the channel with the largest gain until accepted, then take back those not needed."""
-        self._walk(torch.zeros_like(self.chosen), torch.full_like(self.merit, -torch.inf), grow=True)
+        self._walk(
+            torch.zeros_like(self.chosen), torch.full_like(self.merit, -torch.inf), grow=True
+        )
 
-    def climb(self, chosen: torch.Tensor) -> None:
+    def climb(self, chosen: Tensor) -> None:
         """From the sets `chosen`, add or take back the best channel as long as that is better."""
         merit = torch.full_like(self.merit, -torch.inf)
         able = self.batch.affords(self.rows).nonzero().flatten()
         merit[able] = self._ask(able, chosen[able])
         self._walk(chosen, merit, grow=False)
 
-    def _walk(self, chosen: torch.Tensor, merit: torch.Tensor, grow: bool) -> None:
+    def _walk(self, chosen: Tensor, merit: Tensor, grow: bool) -> None:
         chosen, open_ = chosen.clone(), torch.arange(len(self.rows), device=self.rows.device)
         while len(open_):
             now, accepted = chosen[open_], merit[open_] > 1
             options = now == accepted[:, None] if grow else torch.ones_like(now)
-            options &= ~(now & (now.sum(1, keepdim=True) == 1))  # no channel at all is the instance itself
+            options &= ~(
+                now & (now.sum(1, keepdim=True) == 1)
+            )  # no channel at all is the instance itself
             which, channel = options.nonzero(as_tuple=True)
             able = self.batch.affords(self.rows[open_[which]])
             which, channel = which[able], channel[able]
@@ -173,7 +183,7 @@ class Swaps:
         better = merit > self.merit
         self.chosen[better], self.merit[better] = chosen[better], merit[better]
 
-    def _ask(self, entries: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
+    def _ask(self, entries: Tensor, chosen: Tensor) -> Tensor:
         """How good sets are: in (−1, 1) by the target's lead where not accepted, else above 1."""
         rows = self.rows[entries]
         verdict = self.batch.ask(self._swapped(entries, chosen), rows, cached=True)
@@ -181,7 +191,9 @@ class Swaps:
         fewer = self.n_channels + 1 - chosen.sum(1)
         return ahead / (1 + ahead.abs()) + 2 * fewer * self.batch.accepts(verdict, rows)
 
-    def _swapped(self, entries: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
+    def _swapped(self, entries: Tensor, chosen: Tensor) -> Tensor:
         rows = self.rows[entries]
         taken = chosen.reshape(*chosen.shape, *[1] * (self.toward.ndim - 2))
-        return self.batch.project(torch.where(taken, self.toward[entries], self.batch.x[rows]), rows)
+        return self.batch.project(
+            torch.where(taken, self.toward[entries], self.batch.x[rows]), rows
+        )

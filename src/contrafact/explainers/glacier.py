@@ -5,23 +5,15 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import torch
+from torch import Tensor
 
-from ..engine import (
-    Batch,
-    Candidates,
-    Point,
-    SteepestDescent,
-    Stop,
-    Tags,
-    first_on_line,
-    minimise,
-    segment_ids,
-)
-from ..engine.optimise import Decode
-from ..models.autoencoders import Autoencoder
+from ..engine import Batch, Candidates, Tags
 from ..models.classifier import Array
-from .latent import LatentSpace
-from .weighted import WeightedExplainer
+from ..nn.autoencoders import Autoencoder
+from ..search import Point, SteepestDescent, Stop, first_on_line, minimize, segment_ids
+from ..search.gradient_loop import Decode
+from .support.latent_space import LatentSpace
+from .support.weighted import WeightedExplainer
 
 FELT_OUT_SHARE = 5
 
@@ -29,7 +21,7 @@ FELT_OUT_SHARE = 5
 class Glacier(WeightedExplainer):
     """Locally constrained gradient counterfactuals (Wang, Samsten, Miliou, Mochaourab, Papapetrou 2024).
 
-        minimise over δ   mean w·(δ/s)²     subject to   P(c | x + δ) ≥ τ
+        minimize over δ   mean w·(δ/s)²     subject to   P(c | x + δ) ≥ τ
 
     with s the standard deviation of each channel and w the cost of changing a point. While P < τ the search
     steps down the margin loss (τ − P)₊², once there down the distance, each step of length `lr` in the metric
@@ -37,7 +29,7 @@ class Glacier(WeightedExplainer):
     would stop short of τ or overshoot it. Last, the edit shrinks to the smallest multiple the model accepts.
 
     Models without gradients are felt out by finite differences over segments, in a fifth of the steps. Rows
-    that this does not turn take the straight line to their nearest unlike neighbour, and say so in
+    that this does not turn take the straight line to their nearest unlike neighbor, and say so in
     `info["fallback"]`.
 
     Parameters
@@ -88,7 +80,7 @@ class Glacier(WeightedExplainer):
             {"autoencoder": "cnn", "max_epochs": 2, "max_iter": 20, "lr": 0.3},
         ]
 
-    def _fit(self, X: torch.Tensor, y: Array | None) -> None:
+    def _fit(self, X: Tensor, y: Array | None) -> None:
         super()._fit(X, y)
         if self.autoencoder is not None:
             self.latent_ = LatentSpace.fit(self.autoencoder, X, self.max_epochs)
@@ -102,7 +94,7 @@ class Glacier(WeightedExplainer):
             batch, rows, w, exact
         )
 
-        def objective(point: Point) -> torch.Tensor:
+        def objective(point: Point) -> Tensor:
             short = (tau - point.p_target).clamp_min(0)
             delta = (point.x_cf - batch.x[rows[point.entries]]) / self.scale_
             distance = (w[point.entries] * delta.square()).flatten(1).mean(1)
@@ -116,7 +108,7 @@ class Glacier(WeightedExplainer):
         stop = Stop(tau, patience, 0.0, -(-self.max_iter // share), consecutive=False)
         start = self._starts(batch, cost.shape[1])
         step = SteepestDescent(self.lr, cost / cost.mean(1, keepdim=True))
-        optimum = minimise(batch, rows, start, decode, objective, step, stop, difference=0.3)
+        optimum = minimize(batch, rows, start, decode, objective, step, stop, difference=0.3)
         end = decode(optimum.code, torch.arange(len(rows), device=rows.device))
         x_cf, fallback = self._rescue(batch, rows, first_on_line(batch, rows, end)[1])
         info = {
@@ -128,32 +120,36 @@ class Glacier(WeightedExplainer):
         return Candidates(x_cf, rows, info)
 
     def _in_input(
-        self, batch: Batch, rows: torch.Tensor, w: torch.Tensor, exact: bool
-    ) -> tuple[Decode, torch.Tensor]:
+        self, batch: Batch, rows: Tensor, w: Tensor, exact: bool
+    ) -> tuple[Decode, Tensor]:
         """θ is δ/s: one value per point where gradients are free, per segment where directions cost rows."""
         segment = segment_ids(self.shape_, 1).to(rows.device) if exact else self.segment_
 
-        def moved(theta: torch.Tensor, entries: torch.Tensor) -> torch.Tensor:
-            return batch.project(batch.x[rows[entries]] + self.scale_ * theta[:, segment], rows[entries])
+        def moved(theta: Tensor, entries: Tensor) -> Tensor:
+            return batch.project(
+                batch.x[rows[entries]] + self.scale_ * theta[:, segment], rows[entries]
+            )
 
         size = int(segment.max()) + 1
         return moved, w.new_zeros(len(rows), size).index_add_(1, segment.flatten(), w.flatten(1))
 
     def _in_latent(
-        self, batch: Batch, rows: torch.Tensor, w: torch.Tensor, exact: bool
-    ) -> tuple[Decode, torch.Tensor]:
+        self, batch: Batch, rows: Tensor, w: Tensor, exact: bool
+    ) -> tuple[Decode, Tensor]:
         """θ moves the code, in its spreads; no direction of the code is dearer than another."""
         z = self.latent_.encode(batch.x[rows])
         decode = self.latent_.decoder(batch, rows, z, residual=True)
 
-        def moved(theta: torch.Tensor, entries: torch.Tensor) -> torch.Tensor:
+        def moved(theta: Tensor, entries: Tensor) -> Tensor:
             return decode(z[entries] + (self.latent_.spread * theta).to(z.dtype), entries)
 
         return moved, w.new_ones(len(rows), z.shape[1])
 
-    def _starts(self, batch: Batch, size: int) -> torch.Tensor:
+    def _starts(self, batch: Batch, size: int) -> Tensor:
         """θ = 0 for the first counterfactual of an instance, random nearby starts for further ones."""
         theta = batch.x.new_zeros(len(batch), batch.k, size)
         if batch.k > 1:
-            theta[:, 1:] = batch.uniform((batch.k - 1) * size).reshape(len(batch), batch.k - 1, size) - 0.5
+            theta[:, 1:] = (
+                batch.uniform((batch.k - 1) * size).reshape(len(batch), batch.k - 1, size) - 0.5
+            )
         return theta.flatten(0, 1)

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-import torch
+from torch import Tensor
 
-from ..engine import Adam, Batch, Candidates, Point, Stop, Tags, minimise
-from ..models.autoencoders import Autoencoder
+from ..engine import Batch, Candidates, Tags
 from ..models.classifier import Array
-from .latent import LatentSpace, Trace, shorten
-from .weighted import WeightedExplainer
+from ..nn.autoencoders import Autoencoder
+from ..search import Adam, Point, Stop, minimize
+from .support.latent_space import LatentSpace, Trace, shorten
+from .support.weighted import WeightedExplainer
 
 
 class LatentCF(WeightedExplainer):
     """Latent-space counterfactuals (Wang, Samsten, Mochaourab, Papapetrou 2021).
 
-        minimise over z   (τ − P(c | x'))₊²  +  λ_t·mean w|x' − x|/s,      x' = D(z)
+        minimize over z   (τ − P(c | x'))₊²  +  λ_t·mean w|x' − x|/s,      x' = D(z)
 
     from z = E(x), by Adam, until P ≥ τ. λ_t falls from `proximity` to 0 over the steps: at a fixed weight
     rows come to rest where both terms balance, short of τ. Models without gradients are felt out by finite
-    differences in the code. Rows that do not turn take the straight line to their nearest unlike neighbour,
+    differences in the code. Rows that do not turn take the straight line to their nearest unlike neighbor,
     and say so in `info["fallback"]`.
 
     Parameters
@@ -68,7 +69,7 @@ class LatentCF(WeightedExplainer):
         quick = {"max_epochs": 2, "max_iter": 10, "lr": 0.3}
         return [{**quick, "weights": "uniform"}, {**quick, "residual": False}]
 
-    def _fit(self, X: torch.Tensor, y: Array | None) -> None:
+    def _fit(self, X: Tensor, y: Array | None) -> None:
         super()._fit(X, y)
         self.latent_ = LatentSpace.fit(self.autoencoder, X, self.max_epochs)
 
@@ -81,18 +82,20 @@ class LatentCF(WeightedExplainer):
         max_iter = self.max_iter if batch.classifier.differentiable else -(-self.max_iter // 5)
         trace = Trace(self.latent_.plane)
 
-        def code(theta: torch.Tensor, entries: torch.Tensor, t: int) -> torch.Tensor:
+        def code(theta: Tensor, entries: Tensor, t: int) -> Tensor:
             return z[entries] + spread * theta
 
-        def objective(point: Point) -> torch.Tensor:
+        def objective(point: Point) -> Tensor:
             short = (tau - point.p_target).clamp_min(0)
             delta = (point.x_cf - batch.x[rows[point.entries]]).abs() / self.scale_
-            distance = (w[point.entries] * delta).flatten(1).mean(1) / w[point.entries].flatten(1).mean(1)
+            distance = (w[point.entries] * delta).flatten(1).mean(1) / w[point.entries].flatten(
+                1
+            ).mean(1)
             loss = short.square() + self.proximity * (1 - point.t / max_iter) * distance
             trace.note(point, loss)
             return loss
 
-        optimum = minimise(
+        optimum = minimize(
             batch,
             rows,
             (self.latent_.starts(batch, rows, z) - z) / spread,

@@ -1,4 +1,4 @@
-"""NativeGuide: a window of the nearest unlike neighbour, or a blend with it along the warping path."""
+"""NativeGuide: a window of the nearest unlike neighbor, or a blend with it along the warping path."""
 
 from __future__ import annotations
 
@@ -6,31 +6,33 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from ..engine import Batch, Candidates, Tags, best_known, segment_ids, smallest_level
+from ..engine import Batch, Candidates, Tags
 from ..guides import Guide
-from ..guides.base import to_numpy
+from ..guides.guide import to_numpy
 from ..models.classifier import Array
-from .guided import GuidedExplainer, Guides, Kind, Metric, guide_of
-from .importance import activation_gain, averages_over_time, copy_gain
+from ..search import best_known, segment_ids, smallest_level
+from .support.guided import GuidedExplainer, Guides, Kind, Metric, guide_of
+from .support.importance import activation_gain, averages_over_time, copy_gain
 
 
 class NativeGuide(GuidedExplainer):
     """Instance-based counterfactuals for series (Delaney, Greene, Keane, ICCBR 2021).
 
-    With n the nearest unlike neighbour of x, in one of three modes:
+    With n the nearest unlike neighbor of x, in one of three modes:
 
     - "window": x' is x with a window of n copied in, over all channels, the shortest that the model accepts.
       A window lies where the sum of the importance g_t is largest; g_t is what copying the segment around t
       alone does to the lead of the target.
     - "cam": the same, with g_t by class activation, in torch networks that average over time before their
       last layer; other models are explored as in "window".
-    - "blend": a weighted barycentre of x and n under dynamic time warping. Along the optimal warping path
+    - "blend": a weighted barycenter of x and n under dynamic time warping. Along the optimal warping path
       (i_1, j_1), (i_2, j_2), …
 
           time (1 − β)·i_p + β·j_p,     value (1 − β)·x[i_p] + β·n[j_p]
 
-      minimises (1 − β)·dtw(x', x) + β·dtw(x', n) over series of any length; x' is this curve at the times
+      minimizes (1 − β)·dtw(x', x) + β·dtw(x', n) over series of any length; x' is this curve at the times
       0, 1, 2, …, with the smallest β that the model accepts. β = 0 is x, β = 1 is n.
 
     Lengths and weights are found by bisection, for all instances together. Where nothing shorter does, x' is
@@ -39,8 +41,8 @@ class NativeGuide(GuidedExplainer):
     Parameters
     ----------
     mode : "window", "blend" or "cam".
-    guide : n: the nearest unlike "neighbour", "cluster" mean, "prototype" (GLVQ) or "median" (Median LVQ).
-    metric : "euclidean" or "dtw", for the neighbour and the median.
+    guide : n: the nearest unlike "neighbor", "cluster" mean, "prototype" (GLVQ) or "median" (Median LVQ).
+    metric : "euclidean" or "dtw", for the neighbor and the median.
     n_segments : segments whose importance is measured; one model row each.
     steps : bisections of the blend; β is found to within 2^−steps.
 
@@ -59,7 +61,7 @@ class NativeGuide(GuidedExplainer):
     def __init__(
         self,
         mode: Literal["window", "blend", "cam"] = "window",
-        guide: Kind = "neighbour",
+        guide: Kind = "neighbor",
         metric: Metric = "euclidean",
         n_segments: int = 20,
         steps: int = 10,
@@ -80,7 +82,7 @@ class NativeGuide(GuidedExplainer):
             raise ValueError(f"steps must lie between 1 and 50, got {self.steps}.")
         return guide_of(self.guide, self.metric)
 
-    def _fit(self, X: torch.Tensor, y: Array | None) -> None:
+    def _fit(self, X: Tensor, y: Array | None) -> None:
         super()._fit(X, y)
         self.activation_ = self.mode == "cam" and averages_over_time(self.classifier_, X[:1])
 
@@ -93,7 +95,7 @@ class NativeGuide(GuidedExplainer):
 
     # --- windows --------------------------------------------------------------------------------------------
 
-    def _importance(self, batch: Batch, guides: Guides) -> torch.Tensor:
+    def _importance(self, batch: Batch, guides: Guides) -> Tensor:
         """g, (entries, length); where nothing makes a difference, where x and n differ most."""
         if self.activation_:
             gain = activation_gain(batch, guides.rows, guides.x)
@@ -107,13 +109,13 @@ class NativeGuide(GuidedExplainer):
         )
         return gain + 1e-9 * tie_break
 
-    def _window(self, batch: Batch, guides: Guides) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+    def _window(self, batch: Batch, guides: Guides) -> tuple[Tensor, dict[str, Tensor]]:
         importance = self._importance(batch, guides)
         length = importance.shape[1]
         before = torch.nn.functional.pad(importance.cumsum(1), (1, 0))
         time = torch.arange(length, device=batch.x.device)
 
-        def copied(level: torch.Tensor, which: torch.Tensor) -> torch.Tensor:
+        def copied(level: Tensor, which: Tensor) -> Tensor:
             rows, end = guides.rows[which], time + level[:, None]
             within = before[which].gather(1, end.clamp(max=length)) - before[which, :-1]
             start = within.masked_fill(end > length, -torch.inf).argmax(1)[:, None]
@@ -128,14 +130,14 @@ class NativeGuide(GuidedExplainer):
 
     # --- blends ---------------------------------------------------------------------------------------------
 
-    def _blend(self, batch: Batch, guides: Guides) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+    def _blend(self, batch: Batch, guides: Guides) -> tuple[Tensor, dict[str, Tensor]]:
         top = 2**self.steps
         path = torch.from_numpy(warping_paths(to_numpy(batch.x[guides.rows]), to_numpy(guides.x)))
         path = path.to(batch.x.device)
 
-        def blended(level: torch.Tensor, which: torch.Tensor) -> torch.Tensor:
+        def blended(level: Tensor, which: Tensor) -> Tensor:
             rows = guides.rows[which]
-            curve = barycentre(batch.x[rows], guides.x[which], path[which], level.to(batch.x) / top)
+            curve = barycenter(batch.x[rows], guides.x[which], path[which], level.to(batch.x) / top)
             return batch.project(curve, rows)
 
         level, x_cf = smallest_level(batch, guides.rows, blended, top, top_accepted=True)
@@ -154,7 +156,7 @@ def warping_paths(x: Array, n: Array) -> Array:
     return paths
 
 
-def barycentre(x: torch.Tensor, n: torch.Tensor, path: torch.Tensor, beta: torch.Tensor) -> torch.Tensor:
+def barycenter(x: Tensor, n: Tensor, path: Tensor, beta: Tensor) -> Tensor:
     """The weighted average of x and n along their warping paths, read off at whole time steps."""
     channels, length = x.shape[1:]
     i, j = path.unbind(2)
@@ -164,7 +166,7 @@ def barycentre(x: torch.Tensor, n: torch.Tensor, path: torch.Tensor, beta: torch
     t0, t1 = time.gather(1, right - 1), time.gather(1, right)
     share = ((grid - t0) / (t1 - t0).clamp_min(torch.finfo(x.dtype).tiny)).clamp(0, 1)
 
-    def value(p: torch.Tensor) -> torch.Tensor:
+    def value(p: Tensor) -> Tensor:
         of_x, of_n = (of.gather(1, p)[:, None].expand(-1, channels, -1) for of in (i, j))
         return torch.lerp(x.gather(2, of_x), n.gather(2, of_n), beta[:, None, None])
 

@@ -7,7 +7,8 @@ import inspect
 import pkgutil
 from typing import TYPE_CHECKING, Any
 
-from ..engine import Counterfactuals, Explainer
+from ..engine import Counterfactuals
+from ..explainers.support.explainer import Explainer
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,4 +99,6 @@ def explain(
         X_reference, y_reference = reference
     else:
         X_reference, y_reference = reference, None
-    return method.fit(model, X_reference, y_reference, modality=modality).explain(X, target, **options)
+    return method.fit(model, X_reference, y_reference, modality=modality).explain(
+        X, target, **options
+    )

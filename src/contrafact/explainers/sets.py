@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
+from torch import Tensor
 
-from ..engine import Batch, Candidates, Tags, smallest_level
+from ..engine import Batch, Candidates, Tags
 from ..engine.batch import lead, place_in_row
-from ..guides import Guide, NearestUnlikeNeighbour
+from ..guides import Guide, NearestUnlikeNeighbor
 from ..models.classifier import Array, Verdict
 from ..prototypes import select_diverse
-from .guided import GuidedExplainer
-from .shapelets import mine, window_distance
+from ..search import smallest_level
+from .support.guided import GuidedExplainer
+from .support.shapelets import mine, window_distance
 
 #: numbers worked on at once
 MAX_ELEMENTS = 2**22
@@ -28,14 +30,17 @@ NEVER = 2**31 - 1
 class Edits:
     """One entry per (row, shapelet): the series with that stretch of that channel replaced."""
 
-    row: torch.Tensor
-    shapelet: torch.Tensor
-    channel: torch.Tensor
-    window: torch.Tensor  # (entries, length): True where it is replaced
-    values: torch.Tensor  # (entries, length): by what
+    row: Tensor
+    shapelet: Tensor
+    channel: Tensor
+    window: Tensor  # (entries, length): True where it is replaced
+    values: Tensor  # (entries, length): by what
 
-    def applied(self, batch: Batch, which: torch.Tensor) -> torch.Tensor:
-        row, at = self.row[which], (torch.arange(len(which), device=which.device), self.channel[which])
+    def applied(self, batch: Batch, which: Tensor) -> Tensor:
+        row, at = (
+            self.row[which],
+            (torch.arange(len(which), device=which.device), self.channel[which]),
+        )
         x_cf = batch.x[row]
         x_cf[at] = torch.where(self.window[which], self.values[which], x_cf[at])
         return batch.project(x_cf, row)
@@ -50,18 +55,18 @@ class SETS(GuidedExplainer):
         1/L ‖ z(s) − z(w) ‖² ≤ threshold_s,       z(w) = (w − mean w) / std w
 
     with the threshold that best parts the series of its class from the others. To turn an instance, shapelets
-    of its class that occur are removed, by the same stretch of the nearest unlike neighbour, and shapelets of
+    of its class that occur are removed, by the same stretch of the nearest unlike neighbor, and shapelets of
     the target class that do not occur are inserted where their class has them, at the local level. First each
     edit alone; then, channel by channel, as many as are needed, the most helpful first; then the edits of
     several channels, the most helpful channel first. What changes fewest values, then least, is the answer.
-    Where nothing of this does, the straight line to the neighbour, told in `info["fallback"]`.
+    Where nothing of this does, the straight line to the neighbor, told in `info["fallback"]`.
 
     Parameters
     ----------
     n_candidates : stretches that mining looks at; it bounds the time of fit.
     max_shapelets : how many are kept, shared among the classes.
     max_length : longest shapelet, as a share of the series.
-    metric : "euclidean" or "dtw", for the neighbour.
+    metric : "euclidean" or "dtw", for the neighbor.
     random_state : seed of the mining.
 
     `info`: guide_index, shapelet (in `shapelets_`; −1 where several were used, or none), fallback.
@@ -83,7 +88,11 @@ class SETS(GuidedExplainer):
         metric: Literal["euclidean", "dtw"] = "euclidean",
         random_state: int = 0,
     ) -> None:
-        self.n_candidates, self.max_shapelets, self.max_length = n_candidates, max_shapelets, max_length
+        self.n_candidates, self.max_shapelets, self.max_length = (
+            n_candidates,
+            max_shapelets,
+            max_length,
+        )
         self.metric, self.random_state = metric, random_state
 
     @classmethod
@@ -96,9 +105,9 @@ class SETS(GuidedExplainer):
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}.")
         if not 0 < self.max_length <= 1:
             raise ValueError(f"max_length must lie in (0, 1], got {self.max_length}.")
-        return NearestUnlikeNeighbour(self.metric)
+        return NearestUnlikeNeighbor(self.metric)
 
-    def _fit(self, X: torch.Tensor, y: Array | None) -> None:
+    def _fit(self, X: Tensor, y: Array | None) -> None:
         super()._fit(X, y)
         self.shapelets_ = mine(
             X,
@@ -114,7 +123,8 @@ class SETS(GuidedExplainer):
         guides, index = self.guide_.guide(batch.x, target, confidence=batch.confidence)
         known = index[:, 0] >= 0
         batch.refuse(
-            batch.rows[~known], "the reference data hold no row that the model puts in the target class"
+            batch.rows[~known],
+            "the reference data hold no row that the model puts in the target class",
         )
         edits = self._edits(batch, guides[:, 0], known)
         gain, merit = self._try_alone(batch, edits)
@@ -130,14 +140,16 @@ class SETS(GuidedExplainer):
         pool = self._try_levels(batch, pool, together, toward, known & (pool.count(batch) == 0))
         chosen = pool.choose(batch.k)
         bare = known & (pool.count(batch) == 0)
-        line, fallback = self._rescue(batch, batch.rows[bare], batch.best_attempts(batch.rows[bare]))
+        line, fallback = self._rescue(
+            batch, batch.rows[bare], batch.best_attempts(batch.rows[bare])
+        )
         rows = torch.cat([pool.row[chosen], batch.rows[bare]])
         shapelet = torch.cat([pool.shapelet[chosen], torch.full_like(batch.rows[bare], -1)])
         fallback = torch.cat([torch.zeros_like(pool.row[chosen], dtype=torch.bool), fallback])
         info = {"guide_index": index[rows, 0], "shapelet": shapelet, "fallback": fallback}
         return Candidates(torch.cat([pool.x[chosen], line]), rows, info)
 
-    def _edits(self, batch: Batch, guide: torch.Tensor, known: torch.Tensor) -> Edits:
+    def _edits(self, batch: Batch, guide: Tensor, known: Tensor) -> Edits:
         """Shapelets of the old class that occur are to go, those of the target that do not are to come."""
         time = torch.arange(self.shape_[-1], device=batch.x.device)
         none, empty = batch.rows[:0], batch.x[:0, 0]
@@ -157,15 +169,22 @@ class SETS(GuidedExplainer):
             where = torch.full_like(row, shapelet.channel)
             parts.append(Edits(row, torch.full_like(row, j), where, window, values))
         return Edits(
-            *(torch.cat(column) for column in zip(*(vars(part).values() for part in parts), strict=True))
+            *(
+                torch.cat(column)
+                for column in zip(*(vars(part).values() for part in parts), strict=True)
+            )
         )
 
-    def _try_alone(self, batch: Batch, edits: Edits) -> tuple[torch.Tensor, torch.Tensor]:
+    def _try_alone(self, batch: Batch, edits: Edits) -> tuple[Tensor, Tensor]:
         """Per edit the gain in the target's lead, and its merit: infinite if it does not turn the class."""
-        gain = torch.full((len(edits.row),), -torch.inf, dtype=torch.float64, device=edits.row.device)
+        gain = torch.full(
+            (len(edits.row),), -torch.inf, dtype=torch.float64, device=edits.row.device
+        )
         merit = torch.full_like(gain, torch.inf)
         before = lead(batch.verdict.score, batch.target)
-        for part in torch.arange(len(edits.row)).split(max(1, MAX_ELEMENTS // math.prod(self.shape_))):
+        for part in torch.arange(len(edits.row)).split(
+            max(1, MAX_ELEMENTS // math.prod(self.shape_))
+        ):
             part = part.to(gain.device)
             part = part[batch.affords(edits.row[part])]
             rows, x_cf = edits.row[part], edits.applied(batch, part)
@@ -175,15 +194,17 @@ class SETS(GuidedExplainer):
         return gain, merit
 
     def _try_levels(
-        self, batch: Batch, pool: Pool, rank: torch.Tensor, toward: torch.Tensor, needy: torch.Tensor
+        self, batch: Batch, pool: Pool, rank: Tensor, toward: Tensor, needy: Tensor
     ) -> Pool:
         """The smallest level at which x with the values of `toward` at ranks below it turns the class."""
         top = torch.where(rank < NEVER, rank + 1, 0).flatten(1).amax(1)
         rows = (needy & (top > 1)).nonzero().flatten()  # one rank alone was tried before
 
-        def at(level: torch.Tensor, which: torch.Tensor) -> torch.Tensor:
+        def at(level: Tensor, which: Tensor) -> Tensor:
             mask = rank[rows[which]] < level[:, None, None]
-            return batch.project(torch.where(mask, toward[rows[which]], batch.x[rows[which]]), rows[which])
+            return batch.project(
+                torch.where(mask, toward[rows[which]], batch.x[rows[which]]), rows[which]
+            )
 
         _, x_cf = smallest_level(batch, rows, at, top[rows])
         able = batch.affords(rows).nonzero().flatten()
@@ -196,23 +217,23 @@ class SETS(GuidedExplainer):
 class Pool:
     """Counterfactuals to choose from, with the row and the shapelet of each; the smallest merit is best."""
 
-    x: torch.Tensor
-    row: torch.Tensor
-    shapelet: torch.Tensor
-    merit: torch.Tensor
+    x: Tensor
+    row: Tensor
+    shapelet: Tensor
+    merit: Tensor
 
-    def count(self, batch: Batch) -> torch.Tensor:
+    def count(self, batch: Batch) -> Tensor:
         """How many each row has."""
         return torch.bincount(self.row, minlength=len(batch))
 
-    def join(self, x: torch.Tensor, row: torch.Tensor, merit: torch.Tensor) -> Pool:
+    def join(self, x: Tensor, row: Tensor, merit: Tensor) -> Pool:
         """With those of `x` that turned the class, each by several shapelets."""
         x, row, merit = x[merit.isfinite()], row[merit.isfinite()], merit[merit.isfinite()]
         several = torch.full_like(row, -1)
         columns = zip(vars(self).values(), (x, row, several, merit), strict=True)
         return Pool(*(torch.cat(both) for both in columns))
 
-    def choose(self, k: int) -> torch.Tensor:
+    def choose(self, k: int) -> Tensor:
         """The best of each row, and k − 1 more that differ from it."""
         if k == 1 or len(self.row) == 0:
             return smallest(self.row, self.merit, k)
@@ -228,14 +249,16 @@ class Pool:
         return chosen[chosen >= 0]
 
 
-def merits(batch: Batch, x_cf: torch.Tensor, rows: torch.Tensor, verdict: Verdict) -> torch.Tensor:
+def merits(batch: Batch, x_cf: Tensor, rows: Tensor, verdict: Verdict) -> Tensor:
     """Values changed, then mean |x' − x|; infinite where the model does not accept."""
     delta = (x_cf - batch.x[rows]).flatten(1).double()
     d = delta.abs().mean(1)
-    return torch.where(batch.accepts(verdict, rows), delta.count_nonzero(1) + d / (1 + d), torch.inf)
+    return torch.where(
+        batch.accepts(verdict, rows), delta.count_nonzero(1) + d / (1 + d), torch.inf
+    )
 
 
-def smallest(row: torch.Tensor, merit: torch.Tensor, k: int) -> torch.Tensor:
+def smallest(row: Tensor, merit: Tensor, k: int) -> Tensor:
     """Entries with the k smallest finite merits of each row, by row and merit."""
     order = merit.argsort(stable=True)
     order = order[merit[order].isfinite()]
@@ -243,7 +266,7 @@ def smallest(row: torch.Tensor, merit: torch.Tensor, k: int) -> torch.Tensor:
     return order[place_in_row(row[order]) < k]
 
 
-def ranked(batch: Batch, edits: Edits, gain: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def ranked(batch: Batch, edits: Edits, gain: Tensor) -> tuple[Tensor, Tensor]:
     """All edits that do no harm at once: per value the rank of the best edit there, and what it puts.
 
     Ranks go by the gain within a channel, 0 the largest; values that no edit touches have a rank beyond all.
@@ -253,7 +276,9 @@ def ranked(batch: Batch, edits: Edits, gain: torch.Tensor) -> tuple[torch.Tensor
     place = place_in_row(group[order])
     rank = torch.full(batch.x.shape, NEVER, device=batch.x.device)
     toward = batch.x.clone()
-    for r in range(int(place.max()) if len(place) else -1, -1, -1):  # the best is put last, over the others
+    for r in range(
+        int(place.max()) if len(place) else -1, -1, -1
+    ):  # the best is put last, over the others
         e = order[place == r]
         at = edits.row[e], edits.channel[e]
         rank[at] = torch.where(edits.window[e], r, rank[at])
@@ -261,7 +286,7 @@ def ranked(batch: Batch, edits: Edits, gain: torch.Tensor) -> tuple[torch.Tensor
     return rank, toward
 
 
-def channel_rank(batch: Batch, edits: Edits, gain: torch.Tensor) -> torch.Tensor:
+def channel_rank(batch: Batch, edits: Edits, gain: Tensor) -> Tensor:
     """The place of every channel in the order of its most helpful edit, 0 the best."""
     channels = batch.x.shape[1]
     best = torch.full((len(batch) * channels,), -torch.inf, dtype=gain.dtype, device=gain.device)

@@ -7,14 +7,16 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from ..engine import Batch, Candidates, Tags, front_ranks, survivors
+from ..engine import Batch, Candidates, Tags
 from ..engine.batch import lead, place_in_row
-from ..guides import Guide, NearestUnlikeNeighbour
+from ..guides import Guide, NearestUnlikeNeighbor
 from ..models.classifier import Array
-from ..models.randomness import fold_in, row_normal, row_uniform
+from ..numerics.randomness import fold_in, row_normal, row_uniform
 from ..prototypes import select_diverse
-from .guided import GuidedExplainer
+from ..search import front_ranks, survivors
+from .support.guided import GuidedExplainer
 
 MUTATIONS = ("authentic_opposing", "frequency", "mean")
 #: numbers of one generation worked on at once; more instances take turns, which changes no result
@@ -27,16 +29,16 @@ GIVE_BACK = 0.4
 class Population:
     """Individuals (n, m, channels, length) and their objectives (n, m, 3)."""
 
-    x: torch.Tensor
-    F: torch.Tensor
+    x: Tensor
+    F: Tensor
 
     @property
-    def merit(self) -> torch.Tensor:
+    def merit(self) -> Tensor:
         """Smaller is better: values changed, then distance; infinite where the target is not reached."""
         reached, d, s = self.F.unbind(2)
         return torch.where(reached == 0, s + d / (1 + d), torch.inf)
 
-    def join(self, row: torch.Tensor, x: torch.Tensor, F: torch.Tensor, room: int) -> Population:
+    def join(self, row: Tensor, x: Tensor, F: Tensor, room: int) -> Population:
         """With more individuals, `row` says whose; where a row gets fewer than others, or than `room`, the
         rest is absent: infinite in every objective, so that it never lives on."""
         place = place_in_row(row)
@@ -46,7 +48,7 @@ class Population:
         more_x[row, place], more_F[row, place] = x, F
         return Population(torch.cat([self.x, more_x], 1), torch.cat([self.F, more_F], 1))
 
-    def take(self, which: torch.Tensor) -> Population:
+    def take(self, which: Tensor) -> Population:
         pool = torch.arange(len(which), device=which.device)[:, None]
         return Population(self.x[pool, which], self.F[pool, which])
 
@@ -54,11 +56,11 @@ class Population:
 class TSEvo(GuidedExplainer):
     """Evolutionary counterfactuals (Höllig, Kulbach, Thoma, ICMLA 2022), by NSGA-II.
 
-        minimise over x'    short(x'),    mean |x' − x|,    #{x' ≠ x}
+        minimize over x'    short(x'),    mean |x' − x|,    #{x' ≠ x}
 
     where short(x') is 0 once the model accepts x' as class c, and before 1 − σ(lead of c in the scores).
 
-    Every individual is a series. The first generation holds x, its nearest unlike neighbour, and mutated
+    Every individual is a series. The first generation holds x, its nearest unlike neighbor, and mutated
     copies of x. Then parents win a binary tournament, swap a window, and their offspring mutate.
     The best by front and crowding distance live on. The individual of class c that changes fewest values, of
     those the nearest, is never crowded out: it is the answer. All instances evolve together, each by its own
@@ -68,7 +70,7 @@ class TSEvo(GuidedExplainer):
     that has reached c are dominated whatever the model says. And once c is reached, `thrifty` drops offspring
     of two parents that have not reached it: these are most of them, and few get there.
 
-    Where no individual reaches c the straight line to the neighbour is tried, told in `info["fallback"]`.
+    Where no individual reaches c the straight line to the neighbor is tried, told in `info["fallback"]`.
 
     Parameters
     ----------
@@ -79,7 +81,7 @@ class TSEvo(GuidedExplainer):
     crossover_rate, mutation_rate : how often pairs swap a window, and offspring mutate.
     max_window : longest window of a mutation, as a share of the length; lengths are drawn log-uniformly.
     thrifty : False asks about more offspring, for somewhat sparser answers at several times the model rows.
-    metric : "euclidean" or "dtw", for the neighbour.
+    metric : "euclidean" or "dtw", for the neighbor.
 
     `info`: guide_index, front_size (individuals in the first front), reached (those in the target class),
     fallback.
@@ -110,11 +112,16 @@ class TSEvo(GuidedExplainer):
 
     @classmethod
     def _get_test_params(cls) -> list[dict[str, Any]]:
-        return [{"population": 8, "generations": 4}, {"population": 6, "generations": 3, "mutation": "all"}]
+        return [
+            {"population": 8, "generations": 4},
+            {"population": 6, "generations": 3, "mutation": "all"},
+        ]
 
     def _make_guide(self) -> Guide:
         if self.population < 4 or self.population % 2:
-            raise ValueError(f"population must be an even number of at least 4, got {self.population}.")
+            raise ValueError(
+                f"population must be an even number of at least 4, got {self.population}."
+            )
         if self.generations < 0:
             raise ValueError(f"generations must not be negative, got {self.generations}.")
         if self.mutation not in (*MUTATIONS, "all"):
@@ -123,9 +130,9 @@ class TSEvo(GuidedExplainer):
         for name in ("crossover_rate", "mutation_rate", "max_window"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"{name} must lie between 0 and 1, got {getattr(self, name)}.")
-        return NearestUnlikeNeighbour(self.metric)
+        return NearestUnlikeNeighbor(self.metric)
 
-    def _fit(self, X: torch.Tensor, y: Array | None) -> None:
+    def _fit(self, X: Tensor, y: Array | None) -> None:
         super()._fit(X, y)
         of_class = self.guide_.candidate_class_
         columns = torch.arange(len(self.classifier_.classes), device=of_class.device)
@@ -143,7 +150,8 @@ class TSEvo(GuidedExplainer):
         guides, index = self.guide_.guide(batch.x, target, confidence=batch.confidence)
         known = index[:, 0] >= 0
         batch.refuse(
-            batch.rows[~known], "the reference data hold no row that the model puts in the target class"
+            batch.rows[~known],
+            "the reference data hold no row that the model puts in the target class",
         )
         size = max(1, MAX_ELEMENTS // (2 * self.population * batch.x[:1].numel()))
         parts, offsets = [], [rows for rows in batch.rows[known].split(size) if len(rows)]
@@ -155,14 +163,23 @@ class TSEvo(GuidedExplainer):
                 batch.absorb(part, rows)
             found.info["guide_index"] = index[rows[found.rows], 0]
             parts.append(found)
-        return Candidates.concat(parts, offsets) if len(parts) else Candidates(batch.x[:0], batch.rows[:0])
+        return (
+            Candidates.concat(parts, offsets)
+            if len(parts)
+            else Candidates(batch.x[:0], batch.rows[:0])
+        )
 
-    def _evolve(self, batch: Batch, guide: torch.Tensor) -> Candidates:
+    def _evolve(self, batch: Batch, guide: Tensor) -> Candidates:
         m = self.population
-        row, slot = batch.rows.repeat_interleave(m), torch.arange(m, device=guide.device).repeat(len(batch))
+        row, slot = (
+            batch.rows.repeat_interleave(m),
+            torch.arange(m, device=guide.device).repeat(len(batch)),
+        )
         x = self._mutated(batch, batch.x[row], row, slot, 0)
         x[slot == 0], x[slot == 1] = guide, batch.x
-        now = Population(x.new_zeros(len(batch), 0, *self.shape_), guide.new_zeros(len(batch), 0, 3).double())
+        now = Population(
+            x.new_zeros(len(batch), 0, *self.shape_), guide.new_zeros(len(batch), 0, 3).double()
+        )
         now = self._grown(batch, now, x, row)
         for generation in range(1, self.generations + 1):
             if not bool(batch.affords(batch.rows).any()):
@@ -172,7 +189,7 @@ class TSEvo(GuidedExplainer):
         batch.progress(len(batch))
         return self._answers(batch, now, guide)
 
-    def _grown(self, batch: Batch, now: Population, x: torch.Tensor, row: torch.Tensor) -> Population:
+    def _grown(self, batch: Batch, now: Population, x: Tensor, row: Tensor) -> Population:
         """The best of those there were and of the offspring `x`; offspring that are not asked about die."""
         x = batch.project(x, row)
         delta = (x - batch.x[row]).flatten(1)
@@ -187,14 +204,16 @@ class TSEvo(GuidedExplainer):
         # Nothing short of the target counts as reached.
         short = (1 - lead(verdict.score, batch.target[row]).double().sigmoid()).clamp_min(1e-12)
         short = torch.where(batch.accepts(verdict, row), 0.0, short)
-        both = now.join(row, x, torch.stack([short, d, s], 1), max(0, self.population - now.x.shape[1]))
-        # Only where something came in: the order of the others must not depend on their neighbours.
+        both = now.join(
+            row, x, torch.stack([short, d, s], 1), max(0, self.population - now.x.shape[1])
+        )
+        # Only where something came in: the order of the others must not depend on their neighbors.
         changed = torch.bincount(row, minlength=len(batch)).nonzero().flatten()
         kept = torch.arange(self.population, device=row.device).repeat(len(batch), 1)
         kept[changed] = survivors(both.F[changed], self.population, both.merit[changed].argmin(1))
         return both.take(kept)
 
-    def _answers(self, batch: Batch, population: Population, guide: torch.Tensor) -> Candidates:
+    def _answers(self, batch: Batch, population: Population, guide: Tensor) -> Candidates:
         """Of those that reach the target the best by merit, and k − 1 more that differ from it."""
         merit = population.merit
         if batch.k == 1:
@@ -220,14 +239,19 @@ class TSEvo(GuidedExplainer):
 
     # --- variation ------------------------------------------------------------------------------------------
 
-    def _draws(self, batch: Batch, count: int, stream: int) -> torch.Tensor:
+    def _draws(self, batch: Batch, count: int, stream: int) -> Tensor:
         """(count, n, individuals) numbers in [0, 1), in double: they become positions."""
         draws = row_uniform(batch.seeds, count * self.population, stream)
-        return torch.from_numpy(draws).to(batch.x.device).reshape(len(batch), count, -1).transpose(0, 1)
+        return (
+            torch.from_numpy(draws)
+            .to(batch.x.device)
+            .reshape(len(batch), count, -1)
+            .transpose(0, 1)
+        )
 
     def _mated(
         self, batch: Batch, now: Population, generation: int
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """Offspring, their rows and their places. Parents win a binary tournament: the first of two, as
         survivors come best first. Pairs swap a window, in one channel or in all of them."""
         u = self._draws(batch, 6, 2 * generation)
@@ -249,8 +273,8 @@ class TSEvo(GuidedExplainer):
         return x, row.repeat_interleave(2), slot.flatten()
 
     def _mutated(
-        self, batch: Batch, x: torch.Tensor, row: torch.Tensor, slot: torch.Tensor, generation: int
-    ) -> torch.Tensor:
+        self, batch: Batch, x: Tensor, row: Tensor, slot: Tensor, generation: int
+    ) -> Tensor:
         """In one channel of some individuals; in generation 0 of all, with windows of any length.
 
         Some later mutations take the values of the instance: edits that were not needed are given back.
@@ -280,13 +304,15 @@ class TSEvo(GuidedExplainer):
             if name == "frequency":
                 now, new = torch.fft.rfft(now), torch.fft.rfft(new)
             size = now.shape[-1]
-            now = torch.where(windows(first[w], length[w], size, max(1, int(share * size))), new, now)
+            now = torch.where(
+                windows(first[w], length[w], size, max(1, int(share * size))), new, now
+            )
             series[w] = torch.fft.irfft(now, n=series.shape[-1]) if name == "frequency" else now
         x[which, channel] = series
         return x
 
 
-def windows(first: torch.Tensor, length: torch.Tensor, size: int, longest: int) -> torch.Tensor:
+def windows(first: Tensor, length: Tensor, size: int, longest: int) -> Tensor:
     """Masks (…, size) of windows with log-uniform lengths up to `longest`, from numbers in [0, 1)."""
     width = torch.exp(length * np.log(longest + 1)).long().clamp(1, longest)
     start = (first * (size - width + 1)).long()

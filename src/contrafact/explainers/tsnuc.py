@@ -7,17 +7,19 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from ..engine import Adam, Batch, Candidates, Point, Stop, Tags, minimise
+from ..engine import Batch, Candidates, Tags
 from ..engine.batch import target_value
-from ..engine.optimise import Slopes
-from ..guides import Guide, NearestUnlikeNeighbour
-from ..models.autoencoders import Autoencoder
+from ..guides import Guide, NearestUnlikeNeighbor
 from ..models.classifier import Array, Verdict
-from ..models.randomness import fold_in, row_normal
-from .carrier import Carrier
-from .guided import GuidedExplainer
-from .latent import Centroids, LatentSpace, Trace, shorten
+from ..nn.autoencoders import Autoencoder
+from ..numerics.randomness import fold_in, row_normal
+from ..search import Adam, Point, Stop, minimize
+from ..search.gradient_loop import Slopes
+from .support.code_network import Carrier
+from .support.guided import GuidedExplainer
+from .support.latent_space import Centroids, LatentSpace, Trace, shorten
 
 PRESETS: dict[str, dict[str, Any]] = {
     "library": {
@@ -52,7 +54,7 @@ class TSNUC(GuidedExplainer):
     """Nearest-unlike-cluster counterfactuals (Ghosh, Jain, Parida, Das 2024).
 
         z = E(x),   ẑ = F(z) + noise,   x' = D(ẑ)
-        minimise over the weights of F   λ₁·(−log P(c | x'))  +  λ₂·mean|x − x'|  +  λ₃·‖ẑ − μ_c‖
+        minimize over the weights of F   λ₁·(−log P(c | x'))  +  λ₂·mean|x − x'|  +  λ₃·‖ẑ − μ_c‖
 
     E and D are an autoencoder, F a network of three layers that first learns to reproduce codes, μ_c the mean
     code of class c. Every instance gets its own copy of F and stops as soon as the model says c. With several
@@ -80,7 +82,7 @@ class TSNUC(GuidedExplainer):
     skip : F(z) = z + network(z), which begins as the identity and needs no training.
 
     None of these may reach c (the decoded centroid need not be in its class: `fit` warns). Such rows take the
-    line to their nearest unlike neighbour, and say so in `info["fallback"]`.
+    line to their nearest unlike neighbor, and say so in `info["fallback"]`.
 
     `info`: iterations, converged, fallback, flipped_at_start (by plain reconstruction, without noise),
     centroid (the nearest of its class), loss_curve, path (steps on `latent_.plane`).
@@ -116,14 +118,24 @@ class TSNUC(GuidedExplainer):
         doubling: int | None = None,
         skip: bool = False,
     ) -> None:
-        self.mode, self.preset, self.autoencoder, self.max_epochs = mode, preset, autoencoder, max_epochs
+        self.mode, self.preset, self.autoencoder, self.max_epochs = (
+            mode,
+            preset,
+            autoencoder,
+            max_epochs,
+        )
         self.centroids, self.n_centroids, self.beta = centroids, n_centroids, beta
         self.lambda_model, self.lambda_distance, self.lambda_centroid = (
             lambda_model,
             lambda_distance,
             lambda_centroid,
         )
-        self.lr, self.max_iter, self.noise_mean, self.noise_std = lr, max_iter, noise_mean, noise_std
+        self.lr, self.max_iter, self.noise_mean, self.noise_std = (
+            lr,
+            max_iter,
+            noise_mean,
+            noise_std,
+        )
         self.feedback, self.residual, self.shorten, self.skip = feedback, residual, shorten, skip
         self.doubling = doubling
 
@@ -132,11 +144,17 @@ class TSNUC(GuidedExplainer):
         quick = {"max_epochs": 2, "max_iter": 8, "lr": 0.02}
         return [
             {**quick, "skip": True},
-            {**quick, "mode": "predict_only", "n_centroids": 2, "residual": False, "noise_std": 0.1},
+            {
+                **quick,
+                "mode": "predict_only",
+                "n_centroids": 2,
+                "residual": False,
+                "noise_std": 0.1,
+            },
         ]
 
     def _make_guide(self) -> Guide:
-        return NearestUnlikeNeighbour()
+        return NearestUnlikeNeighbor()
 
     def _setting(self, name: str) -> Any:
         """A parameter's own value, or the preset's."""
@@ -145,14 +163,16 @@ class TSNUC(GuidedExplainer):
 
     # --- fitting --------------------------------------------------------------------------------------------
 
-    def _fit(self, X: torch.Tensor, y: Array | None) -> None:
+    def _fit(self, X: Tensor, y: Array | None) -> None:
         for name, known in (
             ("mode", MODES),
             ("preset", tuple(PRESETS)),
             ("centroids", ("predictions", "labels", "prototypes")),
         ):
             if getattr(self, name) not in known:
-                raise ValueError(f"{name} must be one of {', '.join(known)}, got {getattr(self, name)!r}.")
+                raise ValueError(
+                    f"{name} must be one of {', '.join(known)}, got {getattr(self, name)!r}."
+                )
         if self.mode == "gradient" and not self.classifier_.differentiable:
             raise ValueError(
                 "mode='gradient' needs a model with gradients; this one has none. Use 'predict_only' or "
@@ -166,11 +186,13 @@ class TSNUC(GuidedExplainer):
         columns = {label: c for c, label in enumerate(self.classifier_.classes.tolist())}
         column = self.guide_.candidate_class_
         if self.centroids == "labels":
-            column = torch.tensor([columns[label] for label in np.asarray(y).tolist()], device=X.device)
+            column = torch.tensor(
+                [columns[label] for label in np.asarray(y).tolist()], device=X.device
+            )
         self.latent_ = LatentSpace.fit(self._setting("autoencoder"), X, self.max_epochs)
-        learnt = self.centroids == "prototypes"
+        learned = self.centroids == "prototypes"
         self.centroids_ = Centroids.fit(
-            self.latent_.codes, column, self._setting("n_centroids"), self.beta, learnt
+            self.latent_.codes, column, self._setting("n_centroids"), self.beta, learned
         )
         self.carrier_ = Carrier.fit(self.latent_.codes, self.max_epochs, self.skip)
         self._check_centroids()
@@ -189,7 +211,7 @@ class TSNUC(GuidedExplainer):
                 stacklevel=4,
             )
 
-    def _default_target(self, x: torch.Tensor, verdict: Verdict) -> torch.Tensor:
+    def _default_target(self, x: Tensor, verdict: Verdict) -> Tensor:
         """The class of the nearest unlike cluster."""
         distance = self.centroids_.distance(self.latent_.encode(x), verdict.score.shape[1])
         distance.scatter_(1, verdict.label[:, None], torch.inf)
@@ -208,29 +230,33 @@ class TSNUC(GuidedExplainer):
         x_cf, info["fallback"] = self._rescue(batch, rows, x_cf)
         return Candidates(x_cf, rows, info)
 
-    def _search(self, batch: Batch, rows: torch.Tensor) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+    def _search(self, batch: Batch, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         """One network for each entry; entry j works for row `rows[j]`."""
         z = self.latent_.encode(batch.x[rows])
         base = self.carrier_(self.carrier_.start(len(rows)), z)
         still, fed = base.clone(), self.latent_.starts(batch, rows, z)
         decode = self.latent_.decoder(batch, rows, base, self._setting("residual"))
         unit = self.latent_.unit.to(batch.x.dtype)
-        mean, std, feedback = (self._setting(name) for name in ("noise_mean", "noise_std", "feedback"))
+        mean, std, feedback = (
+            self._setting(name) for name in ("noise_mean", "noise_std", "feedback")
+        )
         slopes, doubling = self._slopes(), self._setting("doubling")
         trace = Trace(self.latent_.plane)
         plain = (fed == z).all(1) & (not (mean or std))
 
-        def code(theta: torch.Tensor, entries: torch.Tensor, t: int) -> torch.Tensor:
+        def code(theta: Tensor, entries: Tensor, t: int) -> Tensor:
             z_hat = self.carrier_(theta, fed[entries])
             still[entries] = z_hat.detach()
             if mean or std:
                 seeds = fold_in(batch.seeds[rows[entries].cpu().numpy()], t)
-                z_hat = z_hat + mean + std * torch.from_numpy(row_normal(seeds, z.shape[1])).to(z_hat)
+                z_hat = (
+                    z_hat + mean + std * torch.from_numpy(row_normal(seeds, z.shape[1])).to(z_hat)
+                )
             if feedback:
                 fed[entries] = z_hat.detach()
             return z_hat
 
-        def objective(point: Point) -> torch.Tensor:
+        def objective(point: Point) -> Tensor:
             distance = ((point.x_cf - batch.x[rows[point.entries]]) / unit).abs().flatten(1).mean(1)
             pull = self.centroids_.pull(point.code, point.target)
             loss = self.lambda_distance * distance + self.lambda_centroid * pull
@@ -240,7 +266,7 @@ class TSNUC(GuidedExplainer):
             trace.note(point, loss)
             return loss
 
-        optimum = minimise(
+        optimum = minimize(
             batch,
             rows,
             self.carrier_.start(len(rows)),
@@ -274,6 +300,8 @@ class TSNUC(GuidedExplainer):
 
     def _slopes(self) -> Slopes:
         """How the objective looks at the model."""
-        if self.mode == "predict_only" or (self.mode == "auto" and not self.classifier_.differentiable):
+        if self.mode == "predict_only" or (
+            self.mode == "auto" and not self.classifier_.differentiable
+        ):
             return "none"
         return "felt" if self.mode == "zeroth_order" else "best"

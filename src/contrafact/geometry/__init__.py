@@ -1,6 +1,6 @@
-"""l_p balls, boxes and polyhedra: exact linear maximisation, projections, nearest points; certificates."""
+"""l_p balls, boxes and polyhedra: exact linear maximization, projections, nearest points; certificates."""
 
-from .oracle import duality_gap, lmo
+from .linear_maximization import duality_gap, lmo
 from .polyhedron import Nearest, nearest_point
 from .projection import project
 

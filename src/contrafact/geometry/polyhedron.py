@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import torch
+from torch import Tensor
 
 Norm = Literal["l1", "l2"]
 
@@ -39,26 +40,26 @@ class Nearest:
     infeasible : where y proves that no point exists.
     """
 
-    delta: torch.Tensor
-    value: torch.Tensor
-    lower_bound: torch.Tensor
-    y: torch.Tensor
-    infeasible: torch.Tensor
+    delta: Tensor
+    value: Tensor
+    lower_bound: Tensor
+    y: Tensor
+    infeasible: Tensor
 
     @property
-    def gap(self) -> torch.Tensor:
+    def gap(self) -> Tensor:
         """How much longer than the shortest δ may be at most; 0 where no point exists."""
         return torch.where(self.infeasible, 0, self.value - self.lower_bound)
 
 
 def nearest_point(
-    x: torch.Tensor,
-    A: torch.Tensor,
-    b: torch.Tensor,
+    x: Tensor,
+    A: Tensor,
+    b: Tensor,
     norm: Norm = "l2",
-    bounds: tuple[torch.Tensor | float, torch.Tensor | float] = (-torch.inf, torch.inf),
-    frozen: torch.Tensor | None = None,
-    which: torch.Tensor | None = None,
+    bounds: tuple[Tensor | float, Tensor | float] = (-torch.inf, torch.inf),
+    frozen: Tensor | None = None,
+    which: Tensor | None = None,
 ) -> Nearest:
     """The shortest δ with A (x + δ) ≤ b and lo ≤ x + δ ≤ hi, for every row of x; in float64.
 
@@ -118,37 +119,43 @@ def nearest_point(
         # A result is checked: where the method failed, the gap is infinite.
         found[rows] = (_apply(A_, step) <= scaled[1] + 1e-9).all(1) & ~none[rows]
         lost = (~found[rows] & ~none[rows]).nonzero().flatten()
-        if norm == "l2" and len(lost):  # the l1 problem has a solution where this one has, and tells for sure
+        if norm == "l2" and len(
+            lost
+        ):  # the l1 problem has a solution where this one has, and tells for sure
             _, proof, none[rows[lost]] = _l1(*(value[lost] for value in scaled))
             y_[lost] = torch.where(none[rows[lost], None], proof, y_[lost])
-        delta[rows] = torch.where(step <= scaled[2], lo_, torch.where(step >= scaled[3], hi_, step * unit))
+        delta[rows] = torch.where(
+            step <= scaled[2], lo_, torch.where(step >= scaled[3], hi_, step * unit)
+        )
         bound[rows] = _lower_bound(y_, A_, c, lo_, hi_, norm, unit)
         y[rows] = y_ / length[rows] if norm == "l1" else y_ * unit / length[rows]
-    value = torch.linalg.vector_norm(delta, 1 if norm == "l1" else 2, dim=1).masked_fill(~found, torch.inf)
+    value = torch.linalg.vector_norm(delta, 1 if norm == "l1" else 2, dim=1).masked_fill(
+        ~found, torch.inf
+    )
     delta = delta.masked_fill(~found[:, None], torch.nan)
     y[none] /= y[none].sum(1, keepdim=True)
     return Nearest(delta, value, bound.masked_fill(none, torch.inf), y, none)
 
 
-def _times(y: torch.Tensor, A: torch.Tensor) -> torch.Tensor:
+def _times(y: Tensor, A: Tensor) -> Tensor:
     """Aᵀ y for every problem."""
     return (y[:, None] @ A)[:, 0]
 
 
-def _apply(A: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
+def _apply(A: Tensor, delta: Tensor) -> Tensor:
     """A δ for every problem."""
     return (A @ delta[..., None])[..., 0]
 
 
 def _lower_bound(
-    y: torch.Tensor,
-    A: torch.Tensor,
-    c: torch.Tensor,
-    lo: torch.Tensor,
-    hi: torch.Tensor,
+    y: Tensor,
+    A: Tensor,
+    c: Tensor,
+    lo: Tensor,
+    hi: Tensor,
     norm: Norm,
-    unit: torch.Tensor,
-) -> torch.Tensor:
+    unit: Tensor,
+) -> Tensor:
     """g(y) as a bound on the norm, less what rounding may have added; y is that of the problem in `unit`s."""
     u = _times(y, A)
     rounding = sum(A.shape[1:]) * torch.finfo(y.dtype).eps
@@ -169,9 +176,7 @@ def _lower_bound(
     return (least.sum(1) - (c * y).sum(1) - unsure).clamp_min(0)
 
 
-def _is_farkas(
-    y: torch.Tensor, A: torch.Tensor, c: torch.Tensor, lo: torch.Tensor, hi: torch.Tensor
-) -> torch.Tensor:
+def _is_farkas(y: Tensor, A: Tensor, c: Tensor, lo: Tensor, hi: Tensor) -> Tensor:
     """Does y ≥ 0 prove that no δ of the box has A δ ≤ c?"""
     y = y / y.sum(1, keepdim=True).clamp_min(torch.finfo(y.dtype).tiny)
     u = _times(y, A)
@@ -184,10 +189,8 @@ def _is_farkas(
 # --- l2 -----------------------------------------------------------------------------------------------------
 
 
-def _l2(
-    A: torch.Tensor, c: torch.Tensor, lo: torch.Tensor, hi: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Maximise g over y ≥ 0: with δ(y) = clip(−Aᵀy, lo, hi), its gradient is −s, s = c − A δ(y).
+def _l2(A: Tensor, c: Tensor, lo: Tensor, hi: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Maximize g over y ≥ 0: with δ(y) = clip(−Aᵀy, lo, hi), its gradient is −s, s = c − A δ(y).
 
     Each turn takes the most violated row to those with y > 0, goes Newton's way in these, until one of their
     y is 0, and stops on it where g is largest.
@@ -221,7 +224,7 @@ def _l2(
     return delta, y, infeasible
 
 
-def _uphill(A: torch.Tensor, s: torch.Tensor, y: torch.Tensor, free: torch.Tensor) -> torch.Tensor:
+def _uphill(A: Tensor, s: Tensor, y: Tensor, free: Tensor) -> Tensor:
     """−H⁻¹ s, H = A_W diag(free) A_Wᵀ, W the rows with y > 0 and the most violated one; no y below 0."""
     worst, row = s.masked_fill(y > 0, 0).min(1, keepdim=True)
     pressed = y > 0
@@ -234,19 +237,21 @@ def _uphill(A: torch.Tensor, s: torch.Tensor, y: torch.Tensor, free: torch.Tenso
     factor, failed = torch.linalg.cholesky_ex(H)
     newton = -torch.cholesky_solve(s_W[..., None], factor)[..., 0]
     way = torch.zeros_like(s).scatter_(1, W, torch.where(failed[:, None] > 0, -s_W, newton))
-    way = torch.where(pressed | (way > 0), way, 0)  # the new row may have to wait: the others lead up as well
+    way = torch.where(
+        pressed | (way > 0), way, 0
+    )  # the new row may have to wait: the others lead up as well
     return way * torch.where(way < 0, -y / way, torch.inf).amin(1, keepdim=True).clamp_max(1)
 
 
-def _top(
-    u: torch.Tensor, v: torch.Tensor, linear: torch.Tensor, lo: torch.Tensor, hi: torch.Tensor
-) -> torch.Tensor:
+def _top(u: Tensor, v: Tensor, linear: Tensor, lo: Tensor, hi: Tensor) -> Tensor:
     """The share t ≤ 1 where φ'(t) = linear − ⟨v, clip(−(u + t v), lo, hi)⟩, increasing, is 0; else 1."""
 
-    def slope(t: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def slope(t: Tensor) -> tuple[Tensor, Tensor]:
         want = -(u + t * v)
         step = want.clamp(lo, hi)
-        return linear - (v * step).sum(1, keepdim=True), (v**2 * (want == step)).sum(1, keepdim=True)
+        return linear - (v * step).sum(1, keepdim=True), (v**2 * (want == step)).sum(
+            1, keepdim=True
+        )
 
     left, right = torch.zeros_like(linear), torch.ones_like(linear)
     t, close = right, 1e-3 * slope(left)[0].abs()
@@ -265,9 +270,7 @@ def _top(
 # --- l1 -----------------------------------------------------------------------------------------------------
 
 
-def _l1(
-    A: torch.Tensor, c: torch.Tensor, lo: torch.Tensor, hi: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def _l1(A: Tensor, c: Tensor, lo: Tensor, hi: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """The dual simplex method for A δ + s = c, then its last vertex once more, from the numbers given."""
     n, m, d = A.shape
     basic, r_B, x_N, infeasible = _dual_simplex(A, c, lo, hi)
@@ -281,8 +284,8 @@ def _l1(
 
 
 def _dual_simplex(
-    A: torch.Tensor, c: torch.Tensor, lo: torch.Tensor, hi: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    A: Tensor, c: Tensor, lo: Tensor, hi: Tensor
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Costs are piecewise linear in each of the variables (δ, s): three levels and two knots.
 
     With r = −[A 1]ᵀ y, a variable sits at its first level while r is below the first knot, at the second
@@ -299,7 +302,9 @@ def _dual_simplex(
     n, m, d = A.shape
     zero, ever = c.new_zeros(n, m), c.new_full((n, m), torch.inf)
     start = lo.new_zeros(()).clamp(lo, hi)
-    levels = torch.stack([torch.cat(pair, 1) for pair in ((lo, zero), (start, ever), (hi, ever))], 1)
+    levels = torch.stack(
+        [torch.cat(pair, 1) for pair in ((lo, zero), (start, ever), (hi, ever))], 1
+    )
     # Knots that differ by a hair: equal ones would lead to steps of length 0, and in circles.
     knot = 1 + 1e-10 * (torch.arange(d, dtype=A.dtype, device=A.device) * 0.6180339887498949).frac()
     knots = torch.stack([torch.cat([-knot, zero[0]]), torch.cat([knot, ever[0]])])
@@ -356,7 +361,9 @@ def _dual_simplex(
 
         last = reached.int().argmax(1, keepdim=True)
         step, index = t.gather(1, last), order.gather(1, last)
-        passed = torch.zeros_like(reached).scatter_(1, order, torch.arange(2 * d + 1, device=A.device) < last)
+        passed = torch.zeros_like(reached).scatter_(
+            1, order, torch.arange(2 * d + 1, device=A.device) < last
+        )
         passed, passed_p = passed[:, :-1].reshape(-1, 2, d), passed[:, -1:]
         sign = rho.sign()
         x_B = x_B - _apply(T, sign * torch.where(passed, ways, 0).sum(1))
@@ -379,12 +386,19 @@ def _dual_simplex(
         T.scatter_(1, p[..., None].expand(-1, 1, d), row_p)
         T.scatter_(2, q[:, None].expand(-1, m, 1), column_q[..., None])
 
-        B, N = B.scatter(1, p, torch.where(swap, N_q, B_p)), N.scatter(1, q, torch.where(swap, B_p, N_q))
+        B, N = (
+            B.scatter(1, p, torch.where(swap, N_q, B_p)),
+            N.scatter(1, q, torch.where(swap, B_p, N_q)),
+        )
         on = on.scatter(1, p, on_q)
         at = at.scatter(1, q, torch.where(swap, at_p, at_q))
         r = r.scatter(1, q, torch.where(swap, knots_p.gather(1, on_p) + side * step, r_q))
         entry = q[:, None].expand(-1, 2, 1)
         ways_p = levels_p.diff(dim=1).nan_to_num(torch.inf)
-        ways.scatter_(2, entry, torch.where(swap[..., None], ways_p[..., None], ways.gather(2, entry)))
-        kinks.scatter_(2, entry, torch.where(swap[..., None], knots_p[..., None], kinks.gather(2, entry)))
+        ways.scatter_(
+            2, entry, torch.where(swap[..., None], ways_p[..., None], ways.gather(2, entry))
+        )
+        kinks.scatter_(
+            2, entry, torch.where(swap[..., None], knots_p[..., None], kinks.gather(2, entry))
+        )
     return basic, r_B, value, infeasible

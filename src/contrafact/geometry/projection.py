@@ -18,17 +18,18 @@ import math
 
 import torch
 from numpy.typing import ArrayLike
+from torch import Tensor
 
-from .inputs import Array, Kind, as_box, as_given, as_norm, as_radius, as_rows, blocks
-from .oracle import linear_maximum
+from .arguments import Array, Kind, as_box, as_given, as_norm, as_radius, as_rows, blocks
+from .linear_maximization import linear_maximum
 
 
 def project(
     x: Kind,
     center: Array,
-    eps: ArrayLike | torch.Tensor,
+    eps: ArrayLike | Tensor,
     p: float,
-    bounds: tuple[ArrayLike | torch.Tensor, ArrayLike | torch.Tensor] = (0, 1),
+    bounds: tuple[ArrayLike | Tensor, ArrayLike | Tensor] = (0, 1),
 ) -> Kind:
     """The point nearest to x (Euclidean) with ‖y − center‖_p ≤ ε and lo ≤ y ≤ hi, for every row.
 
@@ -66,9 +67,7 @@ def project(
     return as_given(projected, x)
 
 
-def _nearest(
-    p: float, x: torch.Tensor, c: torch.Tensor, eps: torch.Tensor, lo: torch.Tensor, hi: torch.Tensor
-) -> torch.Tensor:
+def _nearest(p: float, x: Tensor, c: Tensor, eps: Tensor, lo: Tensor, hi: Tensor) -> Tensor:
     """`project` on flat rows; the work is done in float64."""
     x, c = x.double(), c.double()
     step = x - c
@@ -86,7 +85,7 @@ def _nearest(
     return torch.where(z == m, x, c + step.sign() * z).clamp(lo, hi)
 
 
-def _shrinkage(m: torch.Tensor, most: torch.Tensor, eps: torch.Tensor) -> torch.Tensor:
+def _shrinkage(m: Tensor, most: Tensor, eps: Tensor) -> Tensor:
     """λ ≥ 0 with Σ clamp(m − λ, 0, g) = ε, where `most` = min(m, g) sums to more than ε.
 
     The sum is Σ (m − λ)₊ − Σ (m − most − λ)₊: linear in λ between the sorted kinks m and m − most.
@@ -94,6 +93,8 @@ def _shrinkage(m: torch.Tensor, most: torch.Tensor, eps: torch.Tensor) -> torch.
     kink, order = torch.cat([m, m - most], 1).sort(dim=1, descending=True)
     sign = torch.where(order < m.shape[1], 1.0, -1.0).to(m)
     total, count = (sign * kink).cumsum(1), sign.cumsum(1)
-    below = (total - count * kink >= eps).int().argmax(1, keepdim=True)  # the first kink where λ is too small
+    below = (
+        (total - count * kink >= eps).int().argmax(1, keepdim=True)
+    )  # the first kink where λ is too small
     used = (below - 1).clamp_min(0)
     return (total.gather(1, used) - eps) / count.gather(1, used)

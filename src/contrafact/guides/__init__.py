@@ -1,8 +1,8 @@
 """What is unlike? Guides give each instance a point of the target class to move toward."""
 
-from .base import Guide
 from .cluster import NearestUnlikeCluster
-from .neighbour import NearestUnlikeNeighbour
-from .prototype import NearestUnlikePrototype
+from .guide import Guide
+from .neighbor import NearestUnlikeNeighbor
+from .prototype_guide import NearestUnlikePrototype
 
-__all__ = ["Guide", "NearestUnlikeCluster", "NearestUnlikeNeighbour", "NearestUnlikePrototype"]
+__all__ = ["Guide", "NearestUnlikeCluster", "NearestUnlikeNeighbor", "NearestUnlikePrototype"]

@@ -1,8 +1,8 @@
 """Metrics: one number per counterfactual, failures included."""
 
 from .aggregation import aggregate
-from .base import Metric
 from .evaluation import evaluate, list_metrics
-from .given import Given, Reference
+from .inputs import MetricInputs, Reference
+from .metric import Metric
 
-__all__ = ["Given", "Metric", "Reference", "aggregate", "evaluate", "list_metrics"]
+__all__ = ["Metric", "MetricInputs", "Reference", "aggregate", "evaluate", "list_metrics"]

@@ -50,12 +50,18 @@ def aggregate(
     by, request = ([names] if isinstance(names, str) else list(names) for names in (by, request))
     unknown = [name for name in (*by, *request) if name not in frame]
     if unknown:
-        raise ValueError(f"The frame has no column {unknown[0]!r}. Columns: {', '.join(map(str, frame))}.")
+        raise ValueError(
+            f"The frame has no column {unknown[0]!r}. Columns: {', '.join(map(str, frame))}."
+        )
     if by and frame.empty:
         raise ValueError("The frame has no rows, so there is nothing to aggregate by.")
-    direction = {name: kind.direction for name, kind in METRICS.items()} | frame.attrs.get("direction", {})
+    direction = {name: kind.direction for name, kind in METRICS.items()} | frame.attrs.get(
+        "direction", {}
+    )
     metrics = [name for name in frame if name in direction and name not in (*by, *request)]
-    frame = frame.astype(dict.fromkeys(metrics, float))  # a table read back may hold True, False and None
+    frame = frame.astype(
+        dict.fromkeys(metrics, float)
+    )  # a table read back may hold True, False and None
     groups = frame.groupby(by, sort=False, dropna=False) if by else [((), frame)]
     lines = []
     for key, group in groups:

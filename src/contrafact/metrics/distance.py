@@ -7,8 +7,8 @@ from scipy.spatial.distance import cdist
 
 from ..engine.result import Counterfactuals
 from ..models.classifier import Array
-from .base import Metric, flat, instance_shape, moved
-from .given import Given
+from .inputs import MetricInputs
+from .metric import Metric, flat, instance_shape, moved
 
 
 class L1(Metric):
@@ -16,7 +16,7 @@ class L1(Metric):
 
     name, direction = "l1", "min"
 
-    def compute(self, result: Counterfactuals, given: Given) -> Array:
+    def compute(self, result: Counterfactuals, given: MetricInputs) -> Array:
         return np.asarray(moved(result).sum(1))
 
 
@@ -25,7 +25,7 @@ class L2(Metric):
 
     name, direction = "l2", "min"
 
-    def compute(self, result: Counterfactuals, given: Given) -> Array:
+    def compute(self, result: Counterfactuals, given: MetricInputs) -> Array:
         return np.asarray(np.linalg.norm(moved(result), axis=1))
 
 
@@ -34,7 +34,7 @@ class LInf(Metric):
 
     name, direction = "linf", "min"
 
-    def compute(self, result: Counterfactuals, given: Given) -> Array:
+    def compute(self, result: Counterfactuals, given: MetricInputs) -> Array:
         return np.asarray(moved(result).max(1))
 
 
@@ -43,7 +43,7 @@ class MAE(Metric):
 
     name, direction = "mae", "min"
 
-    def compute(self, result: Counterfactuals, given: Given) -> Array:
+    def compute(self, result: Counterfactuals, given: MetricInputs) -> Array:
         return np.asarray(moved(result).mean(1))
 
 
@@ -52,7 +52,7 @@ class RMSE(Metric):
 
     name, direction = "rmse", "min"
 
-    def compute(self, result: Counterfactuals, given: Given) -> Array:
+    def compute(self, result: Counterfactuals, given: MetricInputs) -> Array:
         return np.asarray(np.sqrt(np.square(moved(result)).mean(1)))
 
 
@@ -64,7 +64,7 @@ class DTW(Metric):
 
     name, direction, modalities = "dtw", "min", ("series",)
 
-    def compute(self, result: Counterfactuals, given: Given) -> Array:
+    def compute(self, result: Counterfactuals, given: MetricInputs) -> Array:
         from aeon.distances import dtw_distance
 
         x, x_cf = (part.reshape(-1, *instance_shape(result)) for part in flat(result))
@@ -75,13 +75,13 @@ class DTW(Metric):
 class RelativeDistance(Metric):
     """‖x' − x‖₂ over the distance from x to the nearest reference row of class c.
 
-    Below 1, the counterfactual is nearer than the nearest unlike neighbour. NaN where the reference has no
+    Below 1, the counterfactual is nearer than the nearest unlike neighbor. NaN where the reference has no
     row of class c, or one equal to x.
     """
 
     name, direction, needs = "relative_distance", "min", frozenset({"reference", "labels"})
 
-    def compute(self, result: Counterfactuals, given: Given) -> Array:
+    def compute(self, result: Counterfactuals, given: MetricInputs) -> Array:
         x, _ = flat(result)
         unlike = np.full(len(result), np.nan)
         for label in set(result.target.tolist()):

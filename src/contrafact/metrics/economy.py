@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..engine.refine import refine
 from ..engine.result import Counterfactuals
 from ..models.classifier import Array
-from .base import Metric, instance_shape, moved
-from .given import Given, classifier_of
+from ..search.refinement import refine
+from .inputs import MetricInputs, classifier_of
+from .metric import Metric, instance_shape, moved
 from .regions import count_regions
 
 #: a change below this share of the row's largest is rounding, not an edit
@@ -20,7 +20,7 @@ class Sparsity(Metric):
 
     name, direction = "sparsity", "min"
 
-    def compute(self, result: Counterfactuals, given: Given) -> Array:
+    def compute(self, result: Counterfactuals, given: MetricInputs) -> Array:
         return np.asarray(_edited(result).mean(1))
 
 
@@ -29,7 +29,7 @@ class UnchangedFraction(Metric):
 
     name, direction = "unchanged_fraction", "max"
 
-    def compute(self, result: Counterfactuals, given: Given) -> Array:
+    def compute(self, result: Counterfactuals, given: MetricInputs) -> Array:
         return np.asarray(1 - _edited(result).mean(1))
 
 
@@ -41,7 +41,7 @@ class Segments(Metric):
 
     name, direction = "segments", "min"
 
-    def compute(self, result: Counterfactuals, given: Given) -> Array:
+    def compute(self, result: Counterfactuals, given: MetricInputs) -> Array:
         return _places(result)[1]
 
 
@@ -54,7 +54,7 @@ class SegmentLength(Metric):
 
     name, direction, modalities = "segment_length", "max", ("series", "image")
 
-    def compute(self, result: Counterfactuals, given: Given) -> Array:
+    def compute(self, result: Counterfactuals, given: MetricInputs) -> Array:
         points, segments = _places(result)
         return _ratio(points, segments)
 
@@ -68,7 +68,7 @@ class Contiguity(Metric):
 
     name, direction, modalities = "contiguity", "max", ("series", "image")
 
-    def compute(self, result: Counterfactuals, given: Given) -> Array:
+    def compute(self, result: Counterfactuals, given: MetricInputs) -> Array:
         points, segments = _places(result)
         links = _ratio(points - segments, points - 1)
         return np.where(points == 1, 1.0, np.where(points == 0, np.nan, links))
@@ -82,7 +82,7 @@ class Gini(Metric):
 
     name, direction = "gini", "max"
 
-    def compute(self, result: Counterfactuals, given: Given) -> Array:
+    def compute(self, result: Counterfactuals, given: MetricInputs) -> Array:
         a = np.sort(moved(result), axis=1)
         d = a.shape[1]
         return _ratio(a @ (2.0 * np.arange(1, d + 1) - d - 1), d * a.sum(1))
@@ -96,7 +96,7 @@ class Hoyer(Metric):
 
     name, direction = "hoyer", "max"
 
-    def compute(self, result: Counterfactuals, given: Given) -> Array:
+    def compute(self, result: Counterfactuals, given: MetricInputs) -> Array:
         a = moved(result)
         root = np.sqrt(a.shape[1])
         return _ratio(root - _ratio(a.sum(1), np.linalg.norm(a, axis=1)), np.full(len(a), root - 1))
@@ -110,7 +110,7 @@ class Redundancy(Metric):
 
     name, direction, needs = "redundancy", "min", frozenset({"model"})
 
-    def compute(self, result: Counterfactuals, given: Given) -> Array:
+    def compute(self, result: Counterfactuals, given: MetricInputs) -> Array:
         needed = refine(result, classifier_of(given.model, "model", result)).changed_fraction
         needed = np.where(result.valid, needed, 0.0)
         return 1 - _ratio(needed, result.changed_fraction)

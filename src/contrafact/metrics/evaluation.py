@@ -10,19 +10,19 @@ import pandas as pd
 
 from ..engine.result import Counterfactuals
 from ..models.classifier import Array
-from .base import Metric
-from .behaviour import BEHAVIOUR
+from .behavior import BEHAVIOR
+from .counterfactual_sets import SETS
 from .distance import DISTANCE
 from .economy import ECONOMY
-from .given import Given, Reference
+from .inputs import MetricInputs, Reference
+from .metric import Metric
 from .plausibility import PLAUSIBILITY
-from .sets import SETS
 from .stability import STABILITY
 from .validity import COST, VALIDITY
 
 METRICS: dict[str, type[Metric]] = {
     metric.name: metric
-    for dimension in (VALIDITY, DISTANCE, ECONOMY, PLAUSIBILITY, SETS, BEHAVIOUR, STABILITY, COST)
+    for dimension in (VALIDITY, DISTANCE, ECONOMY, PLAUSIBILITY, SETS, BEHAVIOR, STABILITY, COST)
     for metric in dimension
 }
 
@@ -69,7 +69,7 @@ def evaluate(
     ([1.0, 1.0, 1.0, 1.0, 1.0], 'is for series data; this result holds row data')
     """
     known = None if reference is None else Reference.read(reference, result)
-    given = Given(known, model, explainer, other_model, autoencoder)
+    given = MetricInputs(known, model, explainer, other_model, autoencoder)
     chosen, left_out = _choose(metrics, result, given)
     columns: dict[str, Any] = {"source": result.source, "status": result.status}
     for metric in chosen:
@@ -77,7 +77,10 @@ def evaluate(
             raise ValueError(f"Two columns would be called {metric.name!r}; ask for it once.")
         columns[metric.name] = _scores(metric, result, given)
     frame = pd.DataFrame(columns)
-    frame.attrs = {"direction": {metric.name: metric.direction for metric in chosen}, "left_out": left_out}
+    frame.attrs = {
+        "direction": {metric.name: metric.direction for metric in chosen},
+        "left_out": left_out,
+    }
     return frame
 
 
@@ -96,7 +99,9 @@ def list_metrics() -> pd.DataFrame:
 
 
 def _choose(
-    metrics: str | Metric | Sequence[str | Metric] | None, result: Counterfactuals, given: Given
+    metrics: str | Metric | Sequence[str | Metric] | None,
+    result: Counterfactuals,
+    given: MetricInputs,
 ) -> tuple[list[Metric], dict[str, str]]:
     """The metrics to compute, and why others are left out; one that was asked for is never left out."""
     if metrics is None:
@@ -123,7 +128,7 @@ def _metric(metric: str | Metric) -> Metric:
     return METRICS[metric]()
 
 
-def _scores(metric: Metric, result: Counterfactuals, given: Given) -> Array:
+def _scores(metric: Metric, result: Counterfactuals, given: MetricInputs) -> Array:
     scores = np.asarray(metric.compute(result, given), dtype=float)
     if scores.shape != (len(result),):
         raise ValueError(

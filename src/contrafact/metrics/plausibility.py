@@ -14,14 +14,14 @@ import numpy as np
 import torch
 
 from ..engine.result import Counterfactuals
-from ..models.autoencoders import Autoencoder
 from ..models.classifier import Array
-from ..models.reconstruction import fit_autoencoder
+from ..nn.autoencoder_training import fit_autoencoder
+from ..nn.autoencoders import Autoencoder
 from ..prototypes.dissimilarity import elastic_distances
 from ..prototypes.memory import PrototypeMemory
-from .base import Metric, flat, instance_shape
 from .distance import nearest
-from .given import Given, Reference
+from .inputs import MetricInputs, Reference
+from .metric import Metric, flat, instance_shape
 
 #: from flat rows (n, d) to their outlyingness (n,)
 Score = Callable[[Array], Array]
@@ -36,20 +36,20 @@ class Plausibility(Metric):
     least_rows: ClassVar[int] = 1
 
     @abstractmethod
-    def _fit(self, result: Counterfactuals, given: Given) -> Score:
+    def _fit(self, result: Counterfactuals, given: MetricInputs) -> Score:
         """Learn the reference; `result` tells the shape of an instance."""
 
-    def _key(self, given: Given) -> Hashable:
+    def _key(self, given: MetricInputs) -> Hashable:
         """What the fit depends on, besides the reference."""
         return type(self)
 
-    def lacks(self, result: Counterfactuals, given: Given) -> str:
+    def lacks(self, result: Counterfactuals, given: MetricInputs) -> str:
         missing = super().lacks(result, given)
         if not missing and len(given.known().rows) < self.least_rows:
             return f"needs {self.least_rows} reference rows, got {len(given.known().rows)}"
         return missing
 
-    def score(self, result: Counterfactuals, given: Given, after: bool) -> Array:
+    def score(self, result: Counterfactuals, given: MetricInputs, after: bool) -> Array:
         """Outlyingness of x, or of x'; computed once."""
         key = self._key(given), after
         if key not in given.shared:
@@ -58,12 +58,12 @@ class Plausibility(Metric):
             given.shared[key] = score(x) if len(x) else np.empty(0)
         return np.asarray(given.shared[key])
 
-    def compute(self, result: Counterfactuals, given: Given) -> Array:
+    def compute(self, result: Counterfactuals, given: MetricInputs) -> Array:
         return self.score(result, given, after=True)
 
 
 class LOF(Plausibility):
-    """Local outlier factor of x' among the reference, of 20 neighbours; about 1 inside the data.
+    """Local outlier factor of x' among the reference, of 20 neighbors; about 1 inside the data.
 
     (Breunig, Kriegel, Ng, Sander 2000.) With fewer than 21 reference rows, of all but one.
     """
@@ -71,7 +71,7 @@ class LOF(Plausibility):
     name, least_rows = "lof", 2
     n_neighbors = 20
 
-    def _fit(self, result: Counterfactuals, given: Given) -> Score:
+    def _fit(self, result: Counterfactuals, given: MetricInputs) -> Score:
         return self._factor(given.known().rows, "minkowski")
 
     def _factor(self, rows: Array, metric: str) -> Score:
@@ -91,7 +91,7 @@ class DtwLOF(LOF):
     name, modalities = "dtw_lof", ("series",)
     most_rows = 1000
 
-    def _fit(self, result: Counterfactuals, given: Given) -> Score:
+    def _fit(self, result: Counterfactuals, given: MetricInputs) -> Score:
         rows, shape = given.known().rows, instance_shape(result)
         if len(rows) > self.most_rows:
             rows = np.random.default_rng(0).permutation(rows)[: self.most_rows]
@@ -113,7 +113,7 @@ class IsolationForest(Plausibility):
 
     name = "isolation_forest"
 
-    def _fit(self, result: Counterfactuals, given: Given) -> Score:
+    def _fit(self, result: Counterfactuals, given: MetricInputs) -> Score:
         from sklearn import ensemble
 
         forest = ensemble.IsolationForest(random_state=0).fit(given.known().rows)
@@ -130,7 +130,7 @@ class OneClassSVM(Plausibility):
     name = "ocsvm"
     nu = 0.1
 
-    def _fit(self, result: Counterfactuals, given: Given) -> Score:
+    def _fit(self, result: Counterfactuals, given: MetricInputs) -> Score:
         from sklearn import svm
 
         machine = svm.OneClassSVM(nu=self.nu).fit(given.known().rows)
@@ -146,7 +146,7 @@ class KnnDistance(Plausibility):
     name = "knn_distance"
     k = 5
 
-    def _fit(self, result: Counterfactuals, given: Given) -> Score:
+    def _fit(self, result: Counterfactuals, given: MetricInputs) -> Score:
         rows = given.known().rows
         return lambda x: np.asarray(nearest(x, rows, self.k)[0].mean(1) / np.sqrt(rows.shape[1]))
 
@@ -161,7 +161,7 @@ class PrototypeEnergy(Plausibility):
     name, needs = "prototype_energy", frozenset({"reference", "labels"})
     per_class = 3
 
-    def _fit(self, result: Counterfactuals, given: Given) -> Score:
+    def _fit(self, result: Counterfactuals, given: MetricInputs) -> Score:
         means, gaps = zip(*(self._means(rows) for rows in _by_class(given.known())), strict=True)
         variance = np.concatenate(gaps).mean() or given.known().rows.var(0).mean() or 1.0
         return PrototypeMemory(np.concatenate(means), scale=np.sqrt(variance)).energy
@@ -172,7 +172,9 @@ class PrototypeEnergy(Plausibility):
 
         k = min(self.per_class, len(np.unique(rows, axis=0)))
         clusters = KMeans(k, n_init=3, random_state=0).fit(rows)
-        return clusters.cluster_centers_, np.square(rows - clusters.cluster_centers_[clusters.labels_])
+        return clusters.cluster_centers_, np.square(
+            rows - clusters.cluster_centers_[clusters.labels_]
+        )
 
 
 class AutoencoderResidual(Plausibility):
@@ -185,17 +187,21 @@ class AutoencoderResidual(Plausibility):
     name, modalities = "autoencoder_residual", ("series", "image")
     needs = frozenset({"reference", "autoencoder"})
 
-    def _key(self, given: Given) -> Hashable:
+    def _key(self, given: MetricInputs) -> Hashable:
         return type(self), given.autoencoder
 
-    def _fit(self, result: Counterfactuals, given: Given) -> Score:
+    def _fit(self, result: Counterfactuals, given: MetricInputs) -> Score:
         module, shape = given.autoencoder, instance_shape(result)
         if isinstance(module, str):
             module = fit_autoencoder(module, given.known().X.reshape(-1, *shape))
         if not isinstance(module, Autoencoder):
-            raise TypeError(f"autoencoder must be an Autoencoder or a name, got {type(module).__name__}.")
+            raise TypeError(
+                f"autoencoder must be an Autoencoder or a name, got {type(module).__name__}."
+            )
         if module.shape != shape:
-            raise ValueError(f"autoencoder takes instances of shape {module.shape}; the result has {shape}.")
+            raise ValueError(
+                f"autoencoder takes instances of shape {module.shape}; the result has {shape}."
+            )
 
         def residual(x: Array) -> Array:
             rows = torch.from_numpy(x.reshape(len(x), *shape)).to(next(module.parameters()))
@@ -226,15 +232,15 @@ class DtwLOFInlier(Metric):
 
     name, direction, needs, modalities = "dtw_lof_inlier", "max", DtwLOF.needs, DtwLOF.modalities
 
-    def lacks(self, result: Counterfactuals, given: Given) -> str:
+    def lacks(self, result: Counterfactuals, given: MetricInputs) -> str:
         return DtwLOF().lacks(result, given)
 
-    def compute(self, result: Counterfactuals, given: Given) -> Array:
+    def compute(self, result: Counterfactuals, given: MetricInputs) -> Array:
         return (DtwLOF().compute(result, given) <= 1.5).astype(float)
 
 
 class YNN(Metric):
-    """Share of the k = 5 nearest reference rows of x' that are labelled c.
+    """Share of the k = 5 nearest reference rows of x' that are labeled c.
 
     (Pawelczyk et al. 2021.) With fewer than k reference rows, of all of them.
     """
@@ -242,7 +248,7 @@ class YNN(Metric):
     name, direction, needs = "ynn", "max", frozenset({"reference", "labels"})
     k = 5
 
-    def compute(self, result: Counterfactuals, given: Given) -> Array:
+    def compute(self, result: Counterfactuals, given: MetricInputs) -> Array:
         _, x_cf = flat(result)
         known = given.known()
         assert known.labels is not None
@@ -261,7 +267,7 @@ class Connectedness(Metric):
     k = 3
     share = 0.9
 
-    def compute(self, result: Counterfactuals, given: Given) -> Array:
+    def compute(self, result: Counterfactuals, given: MetricInputs) -> Array:
         _, x_cf = flat(result)
         connected = np.full(len(result), np.nan)
         for label in set(result.target.tolist()):
@@ -270,7 +276,9 @@ class Connectedness(Metric):
                 # The nearest row to a row of the reference is that row itself.
                 radius = nearest(rows, rows, self.k + 1)[0].max(1)
                 epsilon = np.quantile(radius, self.share, method="inverted_cdf")
-                connected[mine] = nearest(x_cf[mine], rows[radius <= epsilon], 1)[0][:, 0] <= epsilon
+                connected[mine] = (
+                    nearest(x_cf[mine], rows[radius <= epsilon], 1)[0][:, 0] <= epsilon
+                )
         return connected
 
 
@@ -280,10 +288,10 @@ class Increase(Metric):
     direction: ClassVar[Literal["min", "max"]] = "min"
     of: ClassVar[type[Plausibility]]
 
-    def lacks(self, result: Counterfactuals, given: Given) -> str:
+    def lacks(self, result: Counterfactuals, given: MetricInputs) -> str:
         return self.of().lacks(result, given)
 
-    def compute(self, result: Counterfactuals, given: Given) -> Array:
+    def compute(self, result: Counterfactuals, given: MetricInputs) -> Array:
         before, after = (self.of().score(result, given, after) for after in (False, True))
         return np.asarray(after - before)
 

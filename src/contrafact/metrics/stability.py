@@ -6,9 +6,9 @@ import numpy as np
 
 from ..engine.result import Counterfactuals
 from ..models.classifier import Array
-from ..models.randomness import row_normal, row_seeds
-from .base import Metric, as_array, flat
-from .given import Given, ask, classifier_of
+from ..numerics.randomness import row_normal, row_seeds
+from .inputs import MetricInputs, ask, classifier_of
+from .metric import Metric, as_array, flat
 
 
 class Lipschitz(Metric):
@@ -23,7 +23,7 @@ class Lipschitz(Metric):
     noise = 0.01
     n_draws = 3
 
-    def compute(self, result: Counterfactuals, given: Given) -> Array:
+    def compute(self, result: Counterfactuals, given: MetricInputs) -> Array:
         x, _ = flat(result)
         n, m = len(x), self.n_draws + 1
         noise = self.noise * given.known().spread(result) * _draws(x, self.n_draws)
@@ -37,8 +37,12 @@ class Lipschitz(Metric):
             random_state=result.provenance.get("seed"),
         )
         x_cf = as_array(again.X_cf).reshape(n, m, x.shape[1])
-        step, answer = (np.linalg.norm(part[:, 1:] - part[:, :1], axis=2) for part in (inputs, x_cf))
-        return np.asarray(np.divide(answer, step, out=np.full(step.shape, np.nan), where=step > 0).max(1))
+        step, answer = (
+            np.linalg.norm(part[:, 1:] - part[:, :1], axis=2) for part in (inputs, x_cf)
+        )
+        return np.asarray(
+            np.divide(answer, step, out=np.full(step.shape, np.nan), where=step > 0).max(1)
+        )
 
 
 class NoiseValidity(Metric):
@@ -51,7 +55,7 @@ class NoiseValidity(Metric):
     noise = 0.05
     n_draws = 20
 
-    def compute(self, result: Counterfactuals, given: Given) -> Array:
+    def compute(self, result: Counterfactuals, given: MetricInputs) -> Array:
         classifier = classifier_of(given.model, "model", result)
         _, x_cf = flat(result)
         scale = self.noise * given.known().spread(result)
@@ -71,7 +75,7 @@ class TransferValidity(Metric):
 
     name, direction, needs = "transfer_validity", "max", frozenset({"other_model"})
 
-    def compute(self, result: Counterfactuals, given: Given) -> Array:
+    def compute(self, result: Counterfactuals, given: MetricInputs) -> Array:
         classifier = classifier_of(given.other_model, "other_model", result)
         _, x_cf = flat(result)
         labels, _ = ask(classifier, result, lambda rows: x_cf[rows, None], 1)

@@ -9,8 +9,8 @@ import numpy as np
 
 from ..engine.result import Counterfactuals
 from ..models.classifier import Array
-from .base import Metric
-from .given import Given
+from .inputs import MetricInputs
+from .metric import Metric
 
 
 class Valid(Metric):
@@ -18,7 +18,7 @@ class Valid(Metric):
 
     name, direction = "valid", "max"
 
-    def compute(self, result: Counterfactuals, given: Given) -> Array:
+    def compute(self, result: Counterfactuals, given: MetricInputs) -> Array:
         return result.valid.astype(float)
 
 
@@ -30,7 +30,7 @@ class Flipped(Metric):
 
     name, direction = "flipped", "max"
 
-    def compute(self, result: Counterfactuals, given: Given) -> Array:
+    def compute(self, result: Counterfactuals, given: MetricInputs) -> Array:
         return flipped(result).astype(float)
 
 
@@ -39,7 +39,7 @@ class TargetConfidence(Metric):
 
     name, direction = "target_confidence", "max"
 
-    def compute(self, result: Counterfactuals, given: Given) -> Array:
+    def compute(self, result: Counterfactuals, given: MetricInputs) -> Array:
         return result.target_proba[:, 1].astype(float)
 
 
@@ -48,7 +48,7 @@ class ConfidenceGain(Metric):
 
     name, direction = "confidence_gain", "max"
 
-    def compute(self, result: Counterfactuals, given: Given) -> Array:
+    def compute(self, result: Counterfactuals, given: MetricInputs) -> Array:
         before, after = result.target_proba.astype(float).T
         return np.asarray(after - before)
 
@@ -58,7 +58,7 @@ class Seconds(Metric):
 
     name, direction = "seconds", "min"
 
-    def compute(self, result: Counterfactuals, given: Given) -> Array:
+    def compute(self, result: Counterfactuals, given: MetricInputs) -> Array:
         return result.seconds.astype(float)
 
 
@@ -67,7 +67,7 @@ class Calls(Metric):
 
     name, direction = "calls", "min"
 
-    def compute(self, result: Counterfactuals, given: Given) -> Array:
+    def compute(self, result: Counterfactuals, given: MetricInputs) -> Array:
         return result.calls.astype(float)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from ..data.dataset import as_labels
 from .classifier import Array, Classifier, Verdict, log_floor
@@ -25,7 +26,9 @@ class TorchClassifier(Classifier):
     differentiable = True
     history: dict[str, list[float]]
 
-    def __init__(self, module: torch.nn.Module, classes: Any, batch_size: int | None, device: Any) -> None:
+    def __init__(
+        self, module: torch.nn.Module, classes: Any, batch_size: int | None, device: Any
+    ) -> None:
         super().__init__(classes, batch_size)
         parameter = next((p for p in module.parameters() if p.is_floating_point()), None)
         # NumPy has no bfloat16: instances stay float32, and such a module sees them rounded.
@@ -39,10 +42,12 @@ class TorchClassifier(Classifier):
         self.history = {}
         self._gives_probabilities: bool | None = None
 
-    def _forward(self, x: torch.Tensor) -> torch.Tensor:
+    def _forward(self, x: Tensor) -> Tensor:
         out = self._ask(x)
-        if not isinstance(out, torch.Tensor):
-            raise TypeError(f"The module must give one tensor (rows, classes), got {type(out).__name__}.")
+        if not isinstance(out, Tensor):
+            raise TypeError(
+                f"The module must give one tensor (rows, classes), got {type(out).__name__}."
+            )
         out = out.float() if self.rounds else out
         if out.ndim == 1:
             out = out[:, None]
@@ -54,29 +59,33 @@ class TorchClassifier(Classifier):
         if self._gives_probabilities is None and finite.any():
             self._gives_probabilities = self._looks_like_probabilities(out[finite], x[finite])
         if out.shape[1] == 1:
-            out = torch.cat([1 - out if self._gives_probabilities else torch.zeros_like(out), out], 1)
+            out = torch.cat(
+                [1 - out if self._gives_probabilities else torch.zeros_like(out), out], 1
+            )
         return log_floor(out) if self._gives_probabilities else out
 
-    def _ask(self, x: torch.Tensor) -> Any:
+    def _ask(self, x: Tensor) -> Any:
         with evaluating(self.module):
             return self.module(x.bfloat16() if self.rounds else x.clone())  # it may work in place
 
-    def _looks_like_probabilities(self, out: torch.Tensor, x: torch.Tensor) -> bool:
+    def _looks_like_probabilities(self, out: Tensor, x: Tensor) -> bool:
         if out.shape[1] == 1:
             # A few logits may lie within [0, 1] by chance; a probability stays there whatever it is asked.
             with torch.no_grad():
-                far = self._ask(torch.cat([scale * (x[:8] + 1) for scale in (-100, -10, -1, 1, 10, 100)]))
+                far = self._ask(
+                    torch.cat([scale * (x[:8] + 1) for scale in (-100, -10, -1, 1, 10, 100)])
+                )
             out = torch.cat([out, far.to(out).reshape(-1, 1)])
             return bool(((out >= 0) & (out <= 1) | out.isnan()).all())
         return bool(((out >= 0) & (out <= 1)).all() and (out.sum(1) - 1).abs().max() < 1e-4)
 
-    def _evaluate(self, x: torch.Tensor) -> Verdict:
+    def _evaluate(self, x: Tensor) -> Verdict:
         with torch.no_grad():
             log_proba = self._forward(x).double().log_softmax(1)
         # A class masked out by a logit of −inf is an answer like any other; searches need finite scores.
         return Verdict(log_proba.exp(), log_proba.argmax(1), log_proba.clamp_min(-1e6))
 
-    def logits(self, x: torch.Tensor) -> torch.Tensor:
+    def logits(self, x: Tensor) -> Tensor:
         self.rows_evaluated += len(x)
         return self._forward(x)
 
@@ -135,7 +144,8 @@ class EstimatorClassifier(Classifier):
         self.n_features: int | None = getattr(model, "n_features_in_", None)
         final = last_step(model)
         self._output = next(
-            (name for name in ("predict_proba", "decision_function") if hasattr(model, name)), "predict"
+            (name for name in ("predict_proba", "decision_function") if hasattr(model, name)),
+            "predict",
         )
         if (
             self._output == "decision_function"
@@ -158,7 +168,7 @@ class EstimatorClassifier(Classifier):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__ = {**state, "_twin": make_twin(state["model"])}
 
-    def _as_model_input(self, x: torch.Tensor) -> Any:
+    def _as_model_input(self, x: Tensor) -> Any:
         rows = x.cpu().numpy().copy()  # the model may work in place
         if self.n_features is None:
             return rows
@@ -175,13 +185,15 @@ class EstimatorClassifier(Classifier):
 
         return pd.DataFrame(rows, columns=names)
 
-    def _predict(self, x: torch.Tensor) -> torch.Tensor:
+    def _predict(self, x: Tensor) -> Tensor:
         return label_index(self.model.predict(self._as_model_input(x)), self.classes)
 
-    def _evaluate(self, x: torch.Tensor) -> Verdict:
-        return self._decide(x) if self._predict_apart or self._output == "predict" else self._read(x)
+    def _evaluate(self, x: Tensor) -> Verdict:
+        return (
+            self._decide(x) if self._predict_apart or self._output == "predict" else self._read(x)
+        )
 
-    def _read(self, x: torch.Tensor) -> Verdict:
+    def _read(self, x: Tensor) -> Verdict:
         out = getattr(self.model, self._output)(self._as_model_input(x))
         out = torch.from_numpy(np.asarray(out, dtype=np.float64))
         if self._output == "predict_proba":
@@ -189,14 +201,14 @@ class EstimatorClassifier(Classifier):
         score = torch.stack([torch.zeros_like(out), out], 1) if out.ndim == 1 else out
         return Verdict(score.softmax(1), score.argmax(1), score)
 
-    def _decide(self, x: torch.Tensor) -> Verdict:
+    def _decide(self, x: Tensor) -> Verdict:
         label = self._predict(x)
         if self._output == "predict":
             return one_hot_verdict(label, len(self.classes))
         verdict = self._read(x)
         return Verdict(verdict.proba, label, verdict.score)
 
-    def logits(self, x: torch.Tensor) -> torch.Tensor:
+    def logits(self, x: Tensor) -> Tensor:
         if self._twin is None:
             return super().logits(x)
         self.rows_evaluated += len(x)
@@ -212,7 +224,7 @@ def last_step(model: Any) -> Any:
     return model
 
 
-def label_index(labels: Any, classes: Array) -> torch.Tensor:
+def label_index(labels: Any, classes: Array) -> Tensor:
     """Positions of predicted labels among the classes."""
     labels = np.asarray(labels).ravel()  # some give a column
     order = np.argsort(classes)
@@ -227,7 +239,7 @@ def label_index(labels: Any, classes: Array) -> torch.Tensor:
     return torch.from_numpy(index)
 
 
-def one_hot_verdict(label: torch.Tensor, n_classes: int) -> Verdict:
+def one_hot_verdict(label: Tensor, n_classes: int) -> Verdict:
     proba = torch.nn.functional.one_hot(label, n_classes).double()
     return Verdict(proba, label, log_floor(proba))
 
@@ -238,13 +250,15 @@ class CallableClassifier(Classifier):
     #: how far from 1 a row of probabilities may sum: some services round theirs
     tolerance = 0.05
 
-    def __init__(self, function: Callable[[Array], Any], classes: Any, batch_size: int | None) -> None:
+    def __init__(
+        self, function: Callable[[Array], Any], classes: Any, batch_size: int | None
+    ) -> None:
         super().__init__(classes, batch_size)
         self.function = function
 
-    def _evaluate(self, x: torch.Tensor) -> Verdict:
+    def _evaluate(self, x: Tensor) -> Verdict:
         out = self.function(x.cpu().numpy().copy())  # it may work in place
-        out = np.asarray(out.detach().cpu() if isinstance(out, torch.Tensor) else out)
+        out = np.asarray(out.detach().cpu() if isinstance(out, Tensor) else out)
         if out.shape[:1] != (len(x),) or out.ndim > 2 or out.shape[1:] == (1,):
             raise ValueError(
                 f"The function must give (rows, classes) probabilities or (rows,) labels for {len(x)} rows, "

@@ -9,11 +9,12 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from ..data.dataset import as_labels
 
 Array: TypeAlias = np.ndarray[Any, Any]
-Rows: TypeAlias = Array | torch.Tensor
+Rows: TypeAlias = Array | Tensor
 
 
 @dataclass(frozen=True)
@@ -26,11 +27,11 @@ class Verdict:
         the model has one and its probabilities are steps.
     """
 
-    proba: torch.Tensor
-    label: torch.Tensor
-    score: torch.Tensor
+    proba: Tensor
+    label: Tensor
+    score: Tensor
 
-    def __getitem__(self, rows: torch.Tensor) -> Verdict:
+    def __getitem__(self, rows: Tensor) -> Verdict:
         return Verdict(self.proba[rows], self.label[rows], self.score[rows])
 
     @staticmethod
@@ -42,13 +43,13 @@ class Verdict:
         )
 
     @staticmethod
-    def of_proba(proba: torch.Tensor) -> Verdict:
+    def of_proba(proba: Tensor) -> Verdict:
         """The plain case: the model decides for its most probable class."""
         proba = proba.double()
         return Verdict(proba, proba.argmax(1), log_floor(proba))
 
 
-def log_floor(proba: torch.Tensor) -> torch.Tensor:
+def log_floor(proba: Tensor) -> Tensor:
     """log p, finite at p = 0."""
     return proba.clamp_min(torch.finfo(proba.dtype).tiny).log()
 
@@ -96,10 +97,10 @@ class Classifier(ABC):
         return self._classes
 
     @abstractmethod
-    def _evaluate(self, x: torch.Tensor) -> Verdict:
+    def _evaluate(self, x: Tensor) -> Verdict:
         """Ask the model about one internal batch."""
 
-    def _decide(self, x: torch.Tensor) -> Verdict:
+    def _decide(self, x: Tensor) -> Verdict:
         """As `_evaluate`, with the label taken from the model's own `predict` where it has one."""
         return self._evaluate(x)
 
@@ -118,21 +119,21 @@ class Classifier(ABC):
             return Verdict(empty, torch.empty(0, dtype=torch.long, device=self.device), empty)
         self.rows_evaluated += passes * len(x)
         verdict = Verdict.concat([ask(part) for part in x.split(self.internal_batch(x))])
-        self._settle_classes(verdict.proba.shape[1])
+        self._check_n_outputs(verdict.proba.shape[1])
         return verdict
 
-    def internal_batch(self, x: torch.Tensor) -> int:
+    def internal_batch(self, x: Tensor) -> int:
         """How many rows of this shape go to the model at once."""
         return self.batch_size or max(1, min(1024, self.max_batch_elements // max(1, x[0].numel())))
 
-    def as_input(self, x: Rows) -> torch.Tensor:
+    def as_input(self, x: Rows) -> Tensor:
         """`x` as a tensor of the model's dtype on its device; the caller's array is never written to."""
-        if not isinstance(x, torch.Tensor):
+        if not isinstance(x, Tensor):
             # torch takes neither read-only memory nor negative strides
             x = np.require(x, requirements=["C", "W"])
         return torch.as_tensor(x).detach().to(self.device, self.dtype)
 
-    def _settle_classes(self, n_outputs: int) -> None:
+    def _check_n_outputs(self, n_outputs: int) -> None:
         if self._classes is None:
             self._classes = np.arange(n_outputs)
         elif len(self._classes) != n_outputs:
@@ -141,7 +142,7 @@ class Classifier(ABC):
                 f"labels: {self._classes.tolist()}."
             )
 
-    def settle_classes(self, x: Rows, y: Array | None) -> None:
+    def infer_classes(self, x: Rows, y: Array | None) -> None:
         """Name the outputs of a model that carries no labels, from the labels `y` of the reference rows."""
         if self._classes is not None:
             return
@@ -158,7 +159,7 @@ class Classifier(ABC):
         label = self.verdict(X).label.cpu().numpy()
         return np.asarray(self.classes[label])
 
-    def logits(self, x: torch.Tensor) -> torch.Tensor:
+    def logits(self, x: Tensor) -> Tensor:
         """Differentiable scores whose softmax is the model's probability; only where `differentiable`."""
         raise TypeError(
             f"{type(self).__name__} has no gradients; ask `differentiable` first, or use "
@@ -177,8 +178,15 @@ class Reshaped(Classifier):
     def __init__(self, inner: Classifier, shape: tuple[int, ...]) -> None:
         self.inner, self.shape = inner, shape
         super().__init__(inner._classes, inner.batch_size)
-        self.differentiable, self.dtype, self.device = inner.differentiable, inner.dtype, inner.device
-        self.rows_per_evaluation, self.rows_per_verdict = inner.rows_per_evaluation, inner.rows_per_verdict
+        self.differentiable, self.dtype, self.device = (
+            inner.differentiable,
+            inner.dtype,
+            inner.device,
+        )
+        self.rows_per_evaluation, self.rows_per_verdict = (
+            inner.rows_per_evaluation,
+            inner.rows_per_verdict,
+        )
 
     @property
     def _classes(self) -> Array | None:
@@ -188,21 +196,21 @@ class Reshaped(Classifier):
     def _classes(self, classes: Array | None) -> None:
         self.inner._classes = classes
 
-    def _inside(self, x: torch.Tensor) -> torch.Tensor:
+    def _inside(self, x: Tensor) -> Tensor:
         return x.reshape(len(x), *self.shape)
 
-    def _evaluate(self, x: torch.Tensor) -> Verdict:
+    def _evaluate(self, x: Tensor) -> Verdict:
         return self.inner.evaluate(self._inside(x))
 
-    def _decide(self, x: torch.Tensor) -> Verdict:
+    def _decide(self, x: Tensor) -> Verdict:
         return self.inner.verdict(self._inside(x))
 
-    def settle_classes(self, x: Rows, y: Array | None) -> None:
+    def infer_classes(self, x: Rows, y: Array | None) -> None:
         if self._classes is None:
             self.rows_evaluated += 1
-            self.inner.settle_classes(self._inside(self.as_input(x)), y)
+            self.inner.infer_classes(self._inside(self.as_input(x)), y)
 
-    def logits(self, x: torch.Tensor) -> torch.Tensor:
+    def logits(self, x: Tensor) -> Tensor:
         self.rows_evaluated += len(x)
         return self.inner.logits(self._inside(x))
 
@@ -247,18 +255,24 @@ def as_classifier(
     (True, [0, 0])
     """
     from .adapters import CallableClassifier, EstimatorClassifier, TorchClassifier
-    from .aeon import AeonClassifier
+    from .aeon_adapter import AeonClassifier
 
     if isinstance(model, Classifier):
         if classes is None and batch_size is None and device is None:
             return model
-        raise ValueError("model is a Classifier already; give classes, batch_size and device when making it.")
+        raise ValueError(
+            "model is a Classifier already; give classes, batch_size and device when making it."
+        )
     if isinstance(model, type):
-        raise TypeError(f"model must be a trained model, got the class {model.__name__}; create and fit it.")
+        raise TypeError(
+            f"model must be a trained model, got the class {model.__name__}; create and fit it."
+        )
     if isinstance(model, torch.nn.Module):
         return TorchClassifier(model, classes, batch_size, device)
     if device is not None:
-        raise ValueError(f"device applies to torch modules only, got device={device!r} for {model!r}.")
+        raise ValueError(
+            f"device applies to torch modules only, got device={device!r} for {model!r}."
+        )
     if any(base.__module__.startswith("aeon.") for base in type(model).__mro__):
         return AeonClassifier(model, classes, batch_size)
     if hasattr(model, "predict"):

@@ -111,7 +111,7 @@ def _sgd(estimator: Any) -> Twin | None:
     if estimator.loss == "modified_huber":
         return None  # probabilities reach 0 exactly: no logits have them
     if estimator.loss == "log_loss" and len(estimator.classes_) > 2:
-        # One sigmoid per class, normalised: σ(d_k) / Σ σ(d_l) is the softmax of log σ(d).
+        # One sigmoid per class, normalized: σ(d_k) / Σ σ(d_l) is the softmax of log σ(d).
         return lambda x: torch.nn.functional.logsigmoid(linear(x))
     return linear
 
@@ -146,7 +146,9 @@ def _svc(estimator: Any) -> Twin | None:
     if estimator.kernel not in _KERNELS:
         return None
     kernel, c, p = _KERNELS[estimator.kernel], estimator.coef0, estimator.degree
-    S, alpha, b = map(_tensor, (estimator.support_vectors_, estimator.dual_coef_, estimator.intercept_))
+    S, alpha, b = map(
+        _tensor, (estimator.support_vectors_, estimator.dual_coef_, estimator.intercept_)
+    )
 
     def decide(x: Tensor, gamma: float) -> Tensor:
         return kernel(x, S.to(x), gamma, c, p) @ alpha.to(x).T + b.to(x)
@@ -181,7 +183,9 @@ def _gamma(estimator: Any, S: Tensor, decide: Callable[[Tensor, float], Tensor])
     if estimator.gamma != "scale":
         return float(estimator.gamma)
     some = S[:: max(1, len(S) // 32)]
-    probes = torch.cat([some, some / 30, some / 1000])  # the smaller for kernels that saturate at the data
+    probes = torch.cat(
+        [some, some / 30, some / 1000]
+    )  # the smaller for kernels that saturate at the data
     target = estimator.decision_function(probes.numpy())
 
     def residual(log_gamma: Any) -> Any:
@@ -193,7 +197,11 @@ def _gamma(estimator: Any, S: Tensor, decide: Callable[[Tensor, float], Tensor])
     guess = -np.log(S.shape[1] * variance)
     start = min(guess + np.linspace(-5, 5, 41), key=lambda g: np.square(residual([g])).sum())
     fit = least_squares(residual, [start], xtol=1e-15, ftol=1e-15, gtol=1e-15)
-    return float(np.exp(fit.x[0])) if np.abs(fit.fun).max() < 1e-6 * (1 + np.abs(target).max()) else None
+    return (
+        float(np.exp(fit.x[0]))
+        if np.abs(fit.fun).max() < 1e-6 * (1 + np.abs(target).max())
+        else None
+    )
 
 
 def _shift_scale(shift: Any, scale: Any, clip: tuple[float, float] | None = None) -> Twin:
@@ -234,7 +242,9 @@ _TRANSFORMERS: dict[type, Callable[[Any], Twin]] = {
     # mean_ is there even where with_mean=False
     StandardScaler: lambda t: _shift_scale(t.mean_ if t.with_mean else None, t.scale_),
     MinMaxScaler: _min_max,
-    MaxAbsScaler: lambda t: _shift_scale(None, t.scale_, (-1.0, 1.0) if getattr(t, "clip", False) else None),
+    MaxAbsScaler: lambda t: _shift_scale(
+        None, t.scale_, (-1.0, 1.0) if getattr(t, "clip", False) else None
+    ),
     RobustScaler: lambda t: _shift_scale(t.center_, t.scale_),
     PCA: _pca,
 }

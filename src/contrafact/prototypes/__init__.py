@@ -6,7 +6,7 @@ from .lvq import CELVQ, GLVQ, GMLVQ, GRLVQ, LGMLVQ, LVQ1, LVQ21, RSLVQ
 from .mean import NearestMean
 from .median import MedianLVQ
 from .memory import PrototypeMemory
-from .regularisers import (
+from .regularizers import (
     Diversity,
     Orthogonality,
     RelevanceFloor,

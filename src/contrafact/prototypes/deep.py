@@ -1,4 +1,4 @@
-"""DeepLVQ: prototypes in the space that a network makes of the data, learnt together with it."""
+"""DeepLVQ: prototypes in the space that a network makes of the data, learned together with it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from ..models.networks import build_network
-from .base import Array
+from ..nn.networks import build_network
+from .estimator import Array
 from .layers import Euclidean, squared_distance
 from .lvq import GLVQ
 
@@ -54,17 +54,17 @@ class Embedded(Euclidean):
             z, w = (nn.functional.normalize(part, dim=1) for part in (z, w))
         return squared_distance(z, w)
 
-    def placed(self, centre: Tensor, scale: float) -> Embedded:
-        prototypes = self.prototypes.detach().to(centre)
-        backbone = copy.deepcopy(self.backbone).to(centre.device).eval()
-        return Embedded(prototypes, backbone, self.shape, self.cosine, centre, scale)
+    def placed(self, center: Tensor, scale: float) -> Embedded:
+        prototypes = self.prototypes.detach().to(center)
+        backbone = copy.deepcopy(self.backbone).to(center.device).eval()
+        return Embedded(prototypes, backbone, self.shape, self.cosine, center, scale)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class DeepLVQ(GLVQ):
     """GLVQ in the space of a network, end to end: series, images or rows.
 
-        d(x, w) = ‖φ(x) − w‖²,     minimise over w and φ the loss of GLVQ
+        d(x, w) = ‖φ(x) − w‖²,     minimize over w and φ the loss of GLVQ
 
     `prototypes_` live in the embedding (K, embedding); `exemplars_` are the training instances nearest to
     them, to be looked at.
@@ -100,7 +100,9 @@ class DeepLVQ(GLVQ):
         if not hasattr(self, "_network"):
             self._network = self._make_network(x).eval()
         with torch.no_grad():
-            return torch.cat([self._network(part.unflatten(1, self.shape_)) for part in x.split(256)])
+            return torch.cat(
+                [self._network(part.unflatten(1, self.shape_)) for part in x.split(256)]
+            )
 
     def _make_network(self, x: Tensor) -> nn.Module:
         name = BACKBONES[len(self.shape_)] if self.backbone is None else self.backbone

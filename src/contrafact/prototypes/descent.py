@@ -1,4 +1,4 @@
-"""Parts of a descent that users choose by name or bring along: optimisers, schedules, averages."""
+"""Parts of a descent that users choose by name or bring along: optimizers, schedules, averages."""
 
 from __future__ import annotations
 
@@ -24,18 +24,23 @@ Scheduler = Callable[[torch.optim.Optimizer], Any]
 def make_optimizer(
     choice: Any, lr: float | None, groups: Mapping[str, list[Tensor]], shares: Mapping[str, float]
 ) -> Any:
-    """An optimiser of groups of parameters: by name, by class, or like an instance that is given.
+    """An optimizer of groups of parameters: by name, by class, or like an instance that is given.
 
     `shares` are the steps of groups that take other ones, as a share of lr.
     """
     if isinstance(choice, torch.optim.Optimizer):
         if lr is not None:
-            raise ValueError(f"lr must be None where optimizer is an instance, which has its own; got {lr}.")
+            raise ValueError(
+                f"lr must be None where optimizer is an instance, which has its own; got {lr}."
+            )
         known = inspect.signature(type(choice)).parameters
-        kind, settings = type(choice), {name: v for name, v in choice.defaults.items() if name in known}
+        kind, settings = (
+            type(choice),
+            {name: v for name, v in choice.defaults.items() if name in known},
+        )
     elif isinstance(choice, str) and choice not in OPTIMIZERS:
         raise ValueError(
-            f"optimizer must be one of {', '.join(OPTIMIZERS)}, a torch optimiser class or an instance, got "
+            f"optimizer must be one of {', '.join(OPTIMIZERS)}, a torch optimizer class or an instance, got "
             f"{choice!r}."
         )
     else:
@@ -46,27 +51,28 @@ def make_optimizer(
             f"optimizer {kind.__name__} asks for the loss several times a step: not possible here."
         )
     steps = [
-        {"params": group, "lr": settings["lr"] * shares.get(name, 1.0)} for name, group in groups.items()
+        {"params": group, "lr": settings["lr"] * shares.get(name, 1.0)}
+        for name, group in groups.items()
     ]
     return kind(steps, **settings)
 
 
 def make_schedule(
-    choice: str | Scheduler | None, optimiser: torch.optim.Optimizer, n_epochs: int
+    choice: str | Scheduler | None, optimizer: torch.optim.Optimizer, n_epochs: int
 ) -> Callable[[float], None]:
     """What to do after an epoch of this mean loss."""
     schedulers = torch.optim.lr_scheduler
     if choice is None:
         return lambda mean: None
     if choice == "cosine":
-        scheduler: Any = schedulers.CosineAnnealingLR(optimiser, max(n_epochs, 1))
+        scheduler: Any = schedulers.CosineAnnealingLR(optimizer, max(n_epochs, 1))
     elif choice == "plateau":
-        scheduler = schedulers.ReduceLROnPlateau(optimiser, factor=0.5, patience=5)
+        scheduler = schedulers.ReduceLROnPlateau(optimizer, factor=0.5, patience=5)
     elif callable(choice):
-        scheduler = choice(optimiser)
+        scheduler = choice(optimizer)
     else:
         raise ValueError(
-            f"scheduler must be 'cosine', 'plateau', None or a function of the optimiser, got {choice!r}."
+            f"scheduler must be 'cosine', 'plateau', None or a function of the optimizer, got {choice!r}."
         )
     if isinstance(scheduler, schedulers.ReduceLROnPlateau):
         return lambda mean: scheduler.step(mean)

@@ -50,5 +50,7 @@ def soft_dtw(X: Array, Y: Array, window: float | None = None) -> Array:
 def as_series(X: Array, shape: tuple[int, ...]) -> Array:
     """Flat instances (n, features) as series (n, channels, length); rows are series of one channel."""
     if len(shape) > 2:
-        raise ValueError(f"Elastic metrics take series (n, channels, length), got shape {shape} of one.")
+        raise ValueError(
+            f"Elastic metrics take series (n, channels, length), got shape {shape} of one."
+        )
     return X.reshape(len(X), -1, shape[-1])

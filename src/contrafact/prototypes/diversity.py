@@ -1,11 +1,12 @@
-"""Choosing few that differ: greedy maximisation of a determinant."""
+"""Choosing few that differ: greedy maximization of a determinant."""
 
 from __future__ import annotations
 
 import torch
+from torch import Tensor
 
 
-def select_diverse(candidates: torch.Tensor, k: int, quality: torch.Tensor | None = None) -> torch.Tensor:
+def select_diverse(candidates: Tensor, k: int, quality: Tensor | None = None) -> Tensor:
     """Choose k of m candidates that are good and unlike each other, for many pools at once.
 
     Greedy MAP inference of a determinantal point process (Chen, Zhang, Zhou 2018):
@@ -42,7 +43,9 @@ def select_diverse(candidates: torch.Tensor, k: int, quality: torch.Tensor | Non
         else quality.reshape(n, m).double()
     )
     squared = torch.cdist(flat, flat, compute_mode="donot_use_mm_for_euclid_dist").square()
-    scale = squared.flatten(1).median(1).values.clamp_min(torch.finfo(flat.dtype).tiny)[:, None, None]
+    scale = (
+        squared.flatten(1).median(1).values.clamp_min(torch.finfo(flat.dtype).tiny)[:, None, None]
+    )
     kernel = q[:, :, None] * (-squared / (2 * scale)).exp() * q[:, None, :]
 
     # Incremental Cholesky: `gain` is the squared distance of each candidate to the span of those chosen.
@@ -58,5 +61,9 @@ def select_diverse(candidates: torch.Tensor, k: int, quality: torch.Tensor | Non
         height = gain[pool, best].sqrt()[:, None]
         # Where only copies of the chosen remain, nothing is gained: they follow in order, each once.
         factors[:, step] = torch.where(height > 0, row / height, 0)
-        gain = (gain - factors[:, step].square()).clamp_min(0).scatter(1, chosen[:, : step + 1], -torch.inf)
+        gain = (
+            (gain - factors[:, step].square())
+            .clamp_min(0)
+            .scatter(1, chosen[:, : step + 1], -torch.inf)
+        )
     return chosen[0] if single else chosen

@@ -14,34 +14,34 @@ from sklearn.utils.class_weight import compute_sample_weight
 from torch import Tensor
 from typing_extensions import Self
 
-from ..models.loop import History, train
-from ..models.networks import seeded
-from ..models.randomness import row_seeds
-from .base import Array, Counts, LayeredClassifier, generator, likely_temperature
+from ..nn.loop import History, train
+from ..nn.networks import seeded
+from ..numerics.randomness import row_seeds
 from .descent import Lookahead, Scheduler, make_optimizer, make_schedule, running_average
+from .estimator import Array, Counts, LayeredClassifier, generator, likely_temperature
 from .initial import Init, initial_prototypes
 from .layers import Euclidean, make_layer
-from .regularisers import Regulariser
+from .regularizers import Regularizer
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
 @dataclass(eq=False, repr=False)
 class GradientLVQ(LayeredClassifier):
-    """Options that every prototype model learnt by gradient descent has.
+    """Options that every prototype model learned by gradient descent has.
 
-    While learning, data are centred and brought to unit spread by one factor, so that `lr` means the same
+    While learning, data are centered and brought to unit spread by one factor, so that `lr` means the same
     whatever the units; that leaves the metric as it is. Features of different kinds want a StandardScaler.
 
     Parameters
     ----------
     n_prototypes : per class, or a dictionary {label: number}.
-    init : "kmeans" (centres of every class), "kmeans++", "random" (rows of the class) or "means"; `fit` takes
+    init : "kmeans" (centers of every class), "kmeans++", "random" (rows of the class) or "means"; `fit` takes
         given ones.
-    optimizer : "adam", "adamw", "nadam", "rmsprop", "sgd", a torch optimiser class, or an instance (its kind
+    optimizer : "adam", "adamw", "nadam", "rmsprop", "sgd", a torch optimizer class, or an instance (its kind
         and settings are used; `lr` must then be None).
     lr : step; None: 0.05.
-    scheduler : "cosine" (to zero), "plateau", a function of the optimiser that gives a torch scheduler, None.
+    scheduler : "cosine" (to zero), "plateau", a function of the optimizer that gives a torch scheduler, None.
     max_iter, batch_size : passes over the data, and rows per step (None: all).
     class_weight : "balanced" or {label: weight}.
     validation_fraction : share of every class held out to stop early; or give `validation_data` to `fit`.
@@ -53,7 +53,7 @@ class GradientLVQ(LayeredClassifier):
     frozen : groups that are not trained: "prototypes", "metric", "backbone".
     mixed_precision : products in bfloat16, for dtype="float32" on a device that has it.
     callbacks : functions of the curves so far, called after each epoch; a true answer ends the training.
-    regularisers : terms from `contrafact.prototypes`, e.g. (Diversity(0.01),).
+    regularizers : terms from `contrafact.prototypes`, e.g. (Diversity(0.01),).
     temperature : of `predict_proba`; None: the one that makes the training labels most probable.
     dtype, device : of the training.
     random_state : seed; None draws one.
@@ -81,7 +81,7 @@ class GradientLVQ(LayeredClassifier):
     frozen: tuple[str, ...] = ()
     mixed_precision: bool = False
     callbacks: tuple[Callable[[History], bool | None], ...] = ()
-    regularisers: tuple[Regulariser, ...] = ()
+    regularizers: tuple[Regularizer, ...] = ()
     temperature: float | None = None
     dtype: Literal["float32", "float64"] = "float64"
     device: str = "cpu"
@@ -109,9 +109,11 @@ class GradientLVQ(LayeredClassifier):
         return spread**2
 
     def _look_back(self, X: Array) -> None:
-        """Meet the training rows again, when all is learnt."""
+        """Meet the training rows again, when all is learned."""
 
-    def _start_temperature(self, d: Tensor, labels: Tensor, t: Tensor, weight: Array | None) -> float:
+    def _start_temperature(
+        self, d: Tensor, labels: Tensor, t: Tensor, weight: Array | None
+    ) -> float:
         """T of a loss that has one, in squared training units; 0 where `predict_proba` alone has it."""
         return 0.0
 
@@ -150,12 +152,14 @@ class GradientLVQ(LayeredClassifier):
             held = X[out], t[out]
             X, t, weight = X[rows], t[rows], None if weight is None else weight[rows]
 
-        centre = np.average(X, axis=0, weights=weight)
-        spread = float(np.sqrt(np.average((X - centre) ** 2, axis=0, weights=weight).mean())) or 1.0
+        center = np.average(X, axis=0, weights=weight)
+        spread = float(np.sqrt(np.average((X - center) ** 2, axis=0, weights=weight).mean())) or 1.0
         seed = int(rng.randint(2**31))
 
         def scaled(rows: Array) -> Tensor:
-            return torch.as_tensor((rows - centre) / spread, dtype=DTYPES[self.dtype], device=self.device)
+            return torch.as_tensor(
+                (rows - center) / spread, dtype=DTYPES[self.dtype], device=self.device
+            )
 
         with seeded(seed):
             x, columns = scaled(X), torch.from_numpy(t).to(self.device)
@@ -175,8 +179,14 @@ class GradientLVQ(LayeredClassifier):
                 start = layer(x)
             unit = self._unit(spread)
             T = None if self.temperature is None else self.temperature / unit
-            self._training_temperature = T or self._start_temperature(start, labels, columns, weight)
-            watched = None if held is None else (scaled(held[0]), torch.from_numpy(held[1]).to(self.device))
+            self._training_temperature = T or self._start_temperature(
+                start, labels, columns, weight
+            )
+            watched = (
+                None
+                if held is None
+                else (scaled(held[0]), torch.from_numpy(held[1]).to(self.device))
+            )
             self._descend(layer, labels, x, columns, weight, watched)
             with torch.no_grad():
                 d = layer(x)
@@ -184,7 +194,7 @@ class GradientLVQ(LayeredClassifier):
                 raise ValueError("training diverged in its last step; try a smaller lr.")
         T = self._training_temperature or likely_temperature(d, columns, labels, weight)
         self.temperature_ = T * unit
-        self._settle(layer.placed(torch.from_numpy(centre), spread), self.classes_[owner])
+        self._settle(layer.placed(torch.from_numpy(center), spread), self.classes_[owner])
         self._look_back(X)
         return self
 
@@ -200,7 +210,7 @@ class GradientLVQ(LayeredClassifier):
         """Train the layer in place, and note the curves."""
         w = None if weight is None else torch.as_tensor(weight / weight.mean()).to(x)
         groups = self._trained(layer)
-        optimiser = make_optimizer(self.optimizer, self.lr, groups, self._shares())
+        optimizer = make_optimizer(self.optimizer, self.lr, groups, self._shares())
         lookahead = None if self.lookahead is None else Lookahead(groups.values(), self.lookahead)
         average = None if self.ema is None else running_average(layer, self.ema)
 
@@ -208,19 +218,19 @@ class GradientLVQ(LayeredClassifier):
             with torch.autocast(x.device.type, torch.bfloat16, enabled=self.mixed_precision):
                 loss = self._loss(layer(x[rows]), labels, t[rows])
             mean = (loss if w is None else loss * w[rows]).mean()
-            return mean + sum(term.penalty(layer, labels) for term in self.regularisers)
+            return mean + sum(term.penalty(layer, labels) for term in self.regularizers)
 
         def after_step(*_: Any) -> None:
             if lookahead is not None:
                 lookahead()
             if "metric" not in self.frozen:
-                lr = optimiser.param_groups[-1]["lr"] / self._shares().get("metric", 1.0)
-                for term in self.regularisers:
+                lr = optimizer.param_groups[-1]["lr"] / self._shares().get("metric", 1.0)
+                for term in self.regularizers:
                     term.after_step(layer, lr)
-                layer.normalise()
+                layer.normalize()
             if average is not None:
                 average.update_parameters(layer)
-                average.module.normalise()  # type: ignore[operator]
+                average.module.normalize()  # type: ignore[operator]
 
         def watch() -> dict[str, float]:
             assert held is not None
@@ -231,13 +241,13 @@ class GradientLVQ(LayeredClassifier):
                 "val_accuracy": float(right.double().mean()),
             }
 
-        optimiser.register_step_post_hook(after_step)
+        optimizer.register_step_post_hook(after_step)
         history = train(
             layer,
             len(x),
             objective,
-            optimiser,
-            make_schedule(self.scheduler, optimiser, self.max_iter),
+            optimizer,
+            make_schedule(self.scheduler, optimizer, self.max_iter),
             watch=None if held is None else watch,
             max_epochs=self.max_iter,
             batch_size=self.batch_size or len(x),
@@ -269,7 +279,9 @@ class GradientLVQ(LayeredClassifier):
             raise ValueError(f"class_weight must be above 0, got {self.class_weight!r}.")
         return balance
 
-    def _initial(self, places: Tensor, t: Array, weight: Array | None, rng: Any) -> tuple[Tensor, Array]:
+    def _initial(
+        self, places: Tensor, t: Array, weight: Array | None, rng: Any
+    ) -> tuple[Tensor, Array]:
         counts = self._counts(self.n_prototypes, t)
         values = places.detach().cpu().double().numpy()
         found, owner = initial_prototypes(values, t, counts, self.init, weight, rng)
@@ -313,7 +325,7 @@ class GradientLVQ(LayeredClassifier):
         return {name: group for name, group in groups.items() if name not in self.frozen}
 
     def _check_options(self, watched: bool) -> None:
-        """Options that could not be honoured are refused."""
+        """Options that could not be honored are refused."""
         for name in ("max_iter", "batch_size", "patience", "accumulate"):
             value = getattr(self, name)
             if value is not None and value < 1:
@@ -324,7 +336,9 @@ class GradientLVQ(LayeredClassifier):
             raise ValueError(f"dtype must be 'float32' or 'float64', got {self.dtype!r}.")
         if self.accumulate > 1 and self.batch_size is None:
             raise ValueError(f"accumulate={self.accumulate} needs a batch_size.")
-        if not (watched or self.validation_fraction) and (self.patience is not None or not self.restore_best):
+        if not (watched or self.validation_fraction) and (
+            self.patience is not None or not self.restore_best
+        ):
             raise ValueError(
                 "patience and restore_best need something held out: give validation_fraction, or "
                 "validation_data to fit."
@@ -333,7 +347,7 @@ class GradientLVQ(LayeredClassifier):
             raise ValueError("mixed_precision=True needs dtype='float32'.")
         if self.temperature is not None and self.temperature <= 0:
             raise ValueError(f"temperature must be above 0, got {self.temperature}.")
-        shaping = [t for t in self.regularisers if type(t).after_step is not Regulariser.after_step]
+        shaping = [t for t in self.regularizers if type(t).after_step is not Regularizer.after_step]
         if shaping and ("metric" in self.frozen or self.ema is not None):
             raise ValueError(
                 f"{type(shaping[0]).__name__} shapes the metric step by step: not with a frozen metric, nor "

@@ -9,34 +9,36 @@ from torch import Tensor, nn
 class Euclidean(nn.Module):
     """d(x, w) = ‖x − w‖².
 
-    `centre` is only where the arithmetic has its origin: |x|² + |w|² − 2x·w loses digits far from it.
+    `center` is only where the arithmetic has its origin: |x|² + |w|² − 2x·w loses digits far from it.
     """
 
-    centre: Tensor
+    center: Tensor
     #: names of the parameters besides the prototypes
     metric_parameters: tuple[str, ...] = ()
 
-    def __init__(self, prototypes: Tensor, centre: Tensor | None = None) -> None:
+    def __init__(self, prototypes: Tensor, center: Tensor | None = None) -> None:
         super().__init__()
         self.prototypes = nn.Parameter(prototypes)
-        self.register_buffer("centre", torch.zeros_like(prototypes[0]) if centre is None else centre)
+        self.register_buffer(
+            "center", torch.zeros_like(prototypes[0]) if center is None else center
+        )
 
     def forward(self, x: Tensor) -> Tensor:
         """(n, K) squared distances of rows (n, D), in the dtype and on the device of x."""
-        centre = self.centre.to(x)
-        return self._between(x - centre, self.prototypes.to(x) - centre)
+        center = self.center.to(x)
+        return self._between(x - center, self.prototypes.to(x) - center)
 
     def _between(self, x: Tensor, w: Tensor) -> Tensor:
         return squared_distance(x, w)
 
-    def normalise(self) -> None:
+    def normalize(self) -> None:
         """Bring the metric back to its scale, after a step."""
 
-    def placed(self, centre: Tensor, scale: float) -> Euclidean:
-        """The same layer for data in other units, x·scale + centre: d grows by scale²."""
-        prototypes = self.prototypes.detach().to(centre) * scale + centre
-        metric = {name: getattr(self, name).detach().to(centre) for name in self.metric_parameters}
-        return type(self)(prototypes, centre=centre, **metric)
+    def placed(self, center: Tensor, scale: float) -> Euclidean:
+        """The same layer for data in other units, x·scale + center: d grows by scale²."""
+        prototypes = self.prototypes.detach().to(center) * scale + center
+        metric = {name: getattr(self, name).detach().to(center) for name in self.metric_parameters}
+        return type(self)(prototypes, center=center, **metric)
 
 
 class Relevance(Euclidean):
@@ -44,8 +46,10 @@ class Relevance(Euclidean):
 
     metric_parameters = ("relevances",)
 
-    def __init__(self, prototypes: Tensor, relevances: Tensor, centre: Tensor | None = None) -> None:
-        super().__init__(prototypes, centre)
+    def __init__(
+        self, prototypes: Tensor, relevances: Tensor, center: Tensor | None = None
+    ) -> None:
+        super().__init__(prototypes, center)
         self.relevances = nn.Parameter(relevances)
 
     def _between(self, x: Tensor, w: Tensor) -> Tensor:
@@ -54,7 +58,7 @@ class Relevance(Euclidean):
         return squared.clamp_min(0)
 
     @torch.no_grad()
-    def normalise(self) -> None:
+    def normalize(self) -> None:
         self.relevances.clamp_(min=0)
         self.relevances.div_(positive(self.relevances.sum()))
 
@@ -64,8 +68,8 @@ class Matrix(Euclidean):
 
     metric_parameters = ("omega",)
 
-    def __init__(self, prototypes: Tensor, omega: Tensor, centre: Tensor | None = None) -> None:
-        super().__init__(prototypes, centre)
+    def __init__(self, prototypes: Tensor, omega: Tensor, center: Tensor | None = None) -> None:
+        super().__init__(prototypes, center)
         self.omega = nn.Parameter(omega)
 
     def _between(self, x: Tensor, w: Tensor) -> Tensor:
@@ -73,7 +77,7 @@ class Matrix(Euclidean):
         return squared_distance(x @ omega.T, w @ omega.T)
 
     @torch.no_grad()
-    def normalise(self) -> None:
+    def normalize(self) -> None:
         self.omega.div_(positive(self.omega.norm()))
 
 
@@ -87,12 +91,12 @@ class LocalMatrix(Matrix):
         return differences.square().sum(2)
 
     @torch.no_grad()
-    def normalise(self) -> None:
+    def normalize(self) -> None:
         self.omega.div_(positive(self.omega.flatten(1).norm(dim=1))[:, None, None])
 
 
 def squared_distance(x: Tensor, w: Tensor) -> Tensor:
-    """‖x_i − w_k‖² for all pairs, by one matrix product; the caller centres the data."""
+    """‖x_i − w_k‖² for all pairs, by one matrix product; the caller centers the data."""
     return (x.square().sum(1, keepdim=True) + w.square().sum(1) - 2 * x @ w.T).clamp_min(0)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from torch import Tensor
 
 from . import losses
-from .base import Array
+from .estimator import Array
 from .gradient import GradientLVQ
 from .layers import Euclidean
 
@@ -67,9 +67,9 @@ class LVQ21(GradientLVQ):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class GLVQ(GradientLVQ):
-    """Generalised LVQ (Sato, Yamada 1995).
+    """Generalized LVQ (Sato, Yamada 1995).
 
-        minimise over the prototypes   mean f(μ),    μ = (d⁺ − d⁻)/(d⁺ + d⁻),    d = ‖x − w‖²
+        minimize over the prototypes   mean f(μ),    μ = (d⁺ − d⁻)/(d⁺ + d⁻),    d = ‖x − w‖²
 
     d⁺ and d⁻ are the distances to the nearest prototype of the own class and of another.
 
@@ -95,7 +95,9 @@ class GLVQ(GradientLVQ):
 
     def _loss(self, d: Tensor, labels: Tensor, t: Tensor) -> Tensor:
         if self.transfer not in TRANSFERS:
-            raise ValueError(f"transfer must be one of {', '.join(TRANSFERS)}, got {self.transfer!r}.")
+            raise ValueError(
+                f"transfer must be one of {', '.join(TRANSFERS)}, got {self.transfer!r}."
+            )
         if self.transfer == "identity" and self.beta is not None:
             raise ValueError(f"beta={self.beta} needs transfer='sigmoid' or 'swish'.")
         if self.beta is not None and not self.beta > 0:
@@ -116,13 +118,17 @@ class WithMetric(GradientLVQ):
 
     def _shares(self) -> dict[str, float]:
         if self.metric_lr is not None and self._metric()[0] == "euclidean":
-            raise ValueError(f"metric_lr={self.metric_lr} needs a metric that is learnt, got 'euclidean'.")
+            raise ValueError(
+                f"metric_lr={self.metric_lr} needs a metric that is learned, got 'euclidean'."
+            )
         return {"metric": 0.1 if self.metric_lr is None else self.metric_lr}
 
     def _checked_rank(self) -> int | None:
         rank: int | None = getattr(self, "rank", None)
         if rank is not None and not 1 <= rank <= self.n_features_in_:
-            raise ValueError(f"rank must lie between 1 and {self.n_features_in_}, the features; got {rank}.")
+            raise ValueError(
+                f"rank must lie between 1 and {self.n_features_in_}, the features; got {rank}."
+            )
         return rank
 
     def _settle(self, layer: Euclidean, labels: Array) -> None:
@@ -206,7 +212,9 @@ class SoftLVQ(WithMetric):
             raise ValueError(f"rank={self.rank} needs metric='matrix' or 'local'.")
         return self.metric, self._checked_rank()
 
-    def _start_temperature(self, d: Tensor, labels: Tensor, t: Tensor, weight: Array | None) -> float:
+    def _start_temperature(
+        self, d: Tensor, labels: Tensor, t: Tensor, weight: Array | None
+    ) -> float:
         nearest = losses.nearest_two(d, same_class(labels, t))[0].cpu().numpy()
         return self.softness * float(np.average(nearest, weights=weight)) or 1.0
 
@@ -215,7 +223,7 @@ class SoftLVQ(WithMetric):
 class RSLVQ(SoftLVQ):
     """Robust soft LVQ (Seo, Obermayer 2003), with metric="matrix" its matrix form.
 
-        minimise   −mean log Σ_{k of the class} p(k | x),     p(k | x) = softmax(−d/T)_k
+        minimize   −mean log Σ_{k of the class} p(k | x),     p(k | x) = softmax(−d/T)_k
 
     Parameters
     ----------
@@ -231,9 +239,9 @@ class RSLVQ(SoftLVQ):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class CELVQ(SoftLVQ):
-    """Cross-entropy LVQ: the class probabilities themselves are learnt.
+    """Cross-entropy LVQ: the class probabilities themselves are learned.
 
-        minimise   −mean log P(y | x),     P(c | x) = softmax(−d_c/T)
+        minimize   −mean log P(y | x),     P(c | x) = softmax(−d_c/T)
 
     with d_c the distance to the nearest prototype of class c.
 

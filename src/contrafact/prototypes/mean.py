@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from typing_extensions import Self
 
-from .base import Array, LayeredClassifier
 from .dissimilarity import ELASTIC, as_series, elastic_distances
+from .estimator import Array, LayeredClassifier
 from .layers import Euclidean, Matrix
 
 METRICS = ("euclidean", "mahalanobis", *ELASTIC)
@@ -65,13 +65,17 @@ class NearestMean(LayeredClassifier):
             self._forget()
         unknown = set(y.tolist()) - set(self.classes_.tolist())
         if unknown:
-            raise ValueError(f"y holds labels {sorted(unknown)} that are not in {self.classes_.tolist()}.")
+            raise ValueError(
+                f"y holds labels {sorted(unknown)} that are not in {self.classes_.tolist()}."
+            )
         return self._learn(X, np.searchsorted(self.classes_, y), weight)
 
     def _forget(self) -> None:
         if self.metric not in METRICS:
             raise ValueError(f"metric must be one of {', '.join(METRICS)}, got {self.metric!r}.")
-        if self.shrinkage is not None and (self.metric != "mahalanobis" or not 0 <= self.shrinkage <= 1):
+        if self.shrinkage is not None and (
+            self.metric != "mahalanobis" or not 0 <= self.shrinkage <= 1
+        ):
             raise ValueError(
                 f"shrinkage must lie between 0 and 1, and is for metric='mahalanobis'; got {self.shrinkage}."
             )
@@ -90,11 +94,15 @@ class NearestMean(LayeredClassifier):
         w = np.ones(len(X)) if weight is None else weight
         member = np.eye(len(self.classes_))[t] * w[:, None]
         new = member.sum(0)
-        means = np.divide(member.T @ X, new[:, None], out=self._means.copy(), where=new[:, None] > 0)
+        means = np.divide(
+            member.T @ X, new[:, None], out=self._means.copy(), where=new[:, None] > 0
+        )
         moved, total = means - self._means, self.counts_ + new
         share = np.divide(new, total, out=np.zeros_like(new), where=total > 0)
         self._scatter = (
-            self._scatter + self._square(X - means[t], w) + self._square(moved, share * self.counts_)
+            self._scatter
+            + self._square(X - means[t], w)
+            + self._square(moved, share * self.counts_)
         )
         self._means = self._means + share[:, None] * moved
         self.counts_ = total
@@ -107,15 +115,19 @@ class NearestMean(LayeredClassifier):
     def _settle_means(self) -> None:
         seen = self.counts_ > 0
         covariance = self._scatter / self.counts_.sum()
-        variance = float(np.mean(np.diag(covariance) if covariance.ndim == 2 else covariance)) or 1.0
+        variance = (
+            float(np.mean(np.diag(covariance) if covariance.ndim == 2 else covariance)) or 1.0
+        )
         place = torch.from_numpy(self._means[seen])
-        centre = torch.from_numpy(np.average(self._means, axis=0, weights=self.counts_))
-        layer, self.temperature_ = Euclidean(place, centre), 2 * variance
+        center = torch.from_numpy(np.average(self._means, axis=0, weights=self.counts_))
+        layer, self.temperature_ = Euclidean(place, center), 2 * variance
         if self.metric == "mahalanobis":
             a = 1e-3 if self.shrinkage is None else self.shrinkage
-            spread, axes = np.linalg.eigh((1 - a) * covariance + a * variance * np.eye(len(covariance)))
+            spread, axes = np.linalg.eigh(
+                (1 - a) * covariance + a * variance * np.eye(len(covariance))
+            )
             omega = axes.T / np.sqrt(np.maximum(spread, np.finfo(float).eps * variance))[:, None]
-            layer, self.temperature_ = Matrix(place, torch.from_numpy(omega), centre), 2.0
+            layer, self.temperature_ = Matrix(place, torch.from_numpy(omega), center), 2.0
         self._settle(layer, self.classes_[seen])
 
     def _distances(self, X: Array) -> Array:

@@ -12,7 +12,7 @@ from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from .base import Array, Counts, PrototypeClassifier, generator, likely_temperature
+from .estimator import Array, Counts, PrototypeClassifier, generator, likely_temperature
 from .layers import Euclidean
 from .losses import class_scores
 
@@ -22,7 +22,7 @@ INITS = ("greedy", "kmeans++", "random")
 
 
 class MedianLVQ(PrototypeClassifier):
-    """Learning vector quantisation whose prototypes are data points, by exact swap search.
+    """Learning vector quantization whose prototypes are data points, by exact swap search.
 
         min over prototype sets   Σ_i w_i f(μ_i),     μ_i = (d⁺_i − d⁻_i) / (d⁺_i + d⁻_i)
 
@@ -30,7 +30,7 @@ class MedianLVQ(PrototypeClassifier):
     Each prototype in turn goes where the cost, with all others in place, is least among the samples of its
     class, until no single swap lowers it. Only dissimilarities are needed, and they may be asymmetric. After
     Nebel, Hammer, Frohberg, Villmann (Neurocomputing 169, 2015), with swaps in place of their expectation
-    maximisation.
+    maximization.
 
     Parameters
     ----------
@@ -70,7 +70,8 @@ class MedianLVQ(PrototypeClassifier):
     def __init__(
         self,
         n_prototypes: Counts = 1,
-        metric: Literal["euclidean", "dtw", "precomputed"] | Callable[[Array, Array], float] = "euclidean",
+        metric: Literal["euclidean", "dtw", "precomputed"]
+        | Callable[[Array, Array], float] = "euclidean",
         objective: Literal["sigmoid", "glvq", "rslvq"] = "sigmoid",
         init: Literal["greedy", "kmeans++", "random"] = "greedy",
         temperature: float | None = None,
@@ -78,7 +79,12 @@ class MedianLVQ(PrototypeClassifier):
         max_sweeps: int = 100,
         random_state: Any = None,
     ) -> None:
-        self.n_prototypes, self.metric, self.objective, self.init = n_prototypes, metric, objective, init
+        self.n_prototypes, self.metric, self.objective, self.init = (
+            n_prototypes,
+            metric,
+            objective,
+            init,
+        )
         self.temperature, self.window = temperature, window
         self.max_sweeps, self.random_state = max_sweeps, random_state
 
@@ -109,7 +115,9 @@ class MedianLVQ(PrototypeClassifier):
             T = T or 0.3 * float(np.average(d_own, weights=weights)) or 1.0
             cost = swap.RSLVQCost(weights, T)
         else:
-            cost = swap.SigmoidCost(weights) if self.objective == "sigmoid" else swap.GLVQCost(weights)
+            cost = (
+                swap.SigmoidCost(weights) if self.objective == "sigmoid" else swap.GLVQCost(weights)
+            )
         search = swap.SwapSearch(columns, labels, cost, start)
         self.loss_history_, self.n_iter_, ended = search.run(self.max_sweeps)
         if not ended:
@@ -134,13 +142,17 @@ class MedianLVQ(PrototypeClassifier):
                 f"metric must be one of {', '.join(METRICS)}, or a function, got {self.metric!r}."
             )
         if self.objective not in OBJECTIVES:
-            raise ValueError(f"objective must be one of {', '.join(OBJECTIVES)}, got {self.objective!r}.")
+            raise ValueError(
+                f"objective must be one of {', '.join(OBJECTIVES)}, got {self.objective!r}."
+            )
         if self.init not in INITS:
             raise ValueError(f"init must be one of {', '.join(INITS)}, got {self.init!r}.")
         if self.temperature is not None and self.temperature <= 0:
             raise ValueError(f"temperature must be positive, got {self.temperature}.")
         if self.window is not None and (self.metric != "dtw" or not 0 <= self.window <= 1):
-            raise ValueError(f"window must lie between 0 and 1, and is for metric='dtw'; got {self.window}.")
+            raise ValueError(
+                f"window must lie between 0 and 1, and is for metric='dtw'; got {self.window}."
+            )
         if self.max_sweeps < 1:
             raise ValueError(f"max_sweeps must be at least 1, got {self.max_sweeps}.")
 
@@ -156,7 +168,9 @@ class MedianLVQ(PrototypeClassifier):
                 f"metric='precomputed' needs a square matrix of dissimilarities, got shape {shape}."
             )
         if not D.min() >= 0:
-            raise ValueError(f"Negative values in data: dissimilarities must be at least 0, got {D.min()}.")
+            raise ValueError(
+                f"Negative values in data: dissimilarities must be at least 0, got {D.min()}."
+            )
         return D
 
     def _dissimilarities(self, X: Array, Y: Array | None = None) -> Array:
@@ -193,7 +207,9 @@ class MedianLVQ(PrototypeClassifier):
         layer = Euclidean(place).requires_grad_(False)
         owner, n_classes, T = self._owner(), len(self.classes_), self.temperature_
         tiny = torch.finfo(torch.float32).tiny  # the root has no slope at 0
-        return lambda x: class_scores(layer(x).clamp_min(tiny).sqrt(), owner.to(x.device), n_classes, T)
+        return lambda x: class_scores(
+            layer(x).clamp_min(tiny).sqrt(), owner.to(x.device), n_classes, T
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -15,7 +15,7 @@ class PrototypeMemory:
 
         E(x) = −β⁻¹ log Σ_p exp(−β/2 ‖x − p‖²),     ∇E(x) = x − Σ_p a_p p,     a = softmax(−β/2 ‖x − p‖²)
 
-    Distances are standardised: differences are divided by `scale` first. The step x ← Σ_p a_p p is a
+    Distances are standardized: differences are divided by `scale` first. The step x ← Σ_p a_p p is a
     mean shift, and never raises the energy.
 
     It serves as a plausibility metric (`energy`), as a term of an objective (it has gradients), and to bring
@@ -35,15 +35,21 @@ class PrototypeMemory:
     [[4.0, 0.0]]
     """
 
-    def __init__(self, prototypes: Any, labels: Any = None, *, beta: float = 1.0, scale: Any = None) -> None:
+    def __init__(
+        self, prototypes: Any, labels: Any = None, *, beta: float = 1.0, scale: Any = None
+    ) -> None:
         self.prototypes = torch.as_tensor(prototypes).detach().clone()
         if not self.prototypes.is_floating_point():
             self.prototypes = self.prototypes.double()
         if self.prototypes.ndim < 2 or len(self.prototypes) == 0:
-            raise ValueError(f"prototypes must be (K, *shape) of at least one, got {self.prototypes.shape}.")
+            raise ValueError(
+                f"prototypes must be (K, *shape) of at least one, got {self.prototypes.shape}."
+            )
         self.labels = None if labels is None else np.asarray(labels)
         if self.labels is not None and len(self.labels) != len(self.prototypes):
-            raise ValueError(f"labels must be one per prototype, {len(self.prototypes)}; got {len(labels)}.")
+            raise ValueError(
+                f"labels must be one per prototype, {len(self.prototypes)}; got {len(labels)}."
+            )
         if not beta > 0:
             raise ValueError(f"beta must be above 0, got {beta}.")
         self.beta = beta
@@ -82,11 +88,13 @@ class PrototypeMemory:
         return torch.as_tensor(np.asarray(x)).to(self.prototypes)
 
     def _squared(self, x: Tensor, label: Any) -> Tensor:
-        """(n, K) standardised squared distances; inf to prototypes of classes not asked for."""
+        """(n, K) standardized squared distances; inf to prototypes of classes not asked for."""
         scale = self.scale.to(x)
         u, p = ((part / scale).flatten(1) for part in (x, self.prototypes.to(x)))
-        centre = p.mean(0)
-        squared = torch.cdist(u - centre, p - centre, compute_mode="donot_use_mm_for_euclid_dist").square()
+        center = p.mean(0)
+        squared = torch.cdist(
+            u - center, p - center, compute_mode="donot_use_mm_for_euclid_dist"
+        ).square()
         if label is None:
             return squared
         if self.labels is None:

@@ -35,7 +35,7 @@ TINY = np.finfo(np.float32).tiny
 
 
 def compiled(kernel: Kernel) -> Kernel:
-    """Compile on first use and keep on disk; sums may be reordered, infinities are honoured."""
+    """Compile on first use and keep on disk; sums may be reordered, infinities are honored."""
     flags = {"reassoc", "contract", "nsz", "arcp"}
     # Python's check for division by zero would keep the loops from running on many samples at a time.
     made: Kernel = numba.njit(cache=True, nogil=True, fastmath=flags, error_model="numpy")(kernel)
@@ -52,9 +52,9 @@ def fill_euclidean(x: Floats, rows: Ints, out: Singles) -> None:
         for r in range(rows.shape[0]):
             squared[:] = 0.0
             for f in range(x.shape[0]):
-                centre, part = x[f, rows[r]], x[f, start:stop]
+                center, part = x[f, rows[r]], x[f, start:stop]
                 for i in range(part.shape[0]):
-                    squared[i] += (part[i] - centre) ** 2
+                    squared[i] += (part[i] - center) ** 2
             target = out[r, start:stop]
             for i in range(target.shape[0]):
                 target[i] = math.sqrt(squared[i])
@@ -69,7 +69,9 @@ def sum_f(
     f(μ) = βμ/√(1 + β²μ²) with β the slope; slope 0: f(μ) = log 4 − log(4 − μ).
     """
     total = 0.0
-    for start in range(0, d.shape[0], 512):  # short sums in single precision, the long one in double
+    for start in range(
+        0, d.shape[0], 512
+    ):  # short sums in single precision, the long one in double
         stop = min(start + 512, d.shape[0])
         d_, pool_, fixed_, w_ = d[start:stop], pool[start:stop], fixed[start:stop], w[start:stop]
         part: Any = np.float32(0)
@@ -77,7 +79,9 @@ def sum_f(
             for i in range(d_.shape[0]):
                 near, far = min(d_[i], pool_[i]), fixed_[i]
                 u = sign * (near - far) / max(near + far, TINY)  # 0/0 counts as 0
-                log = C0 + u * (C1 + u * (C2 + u * (C3 + u * (C4 + u * (C5 + u * (C6 + u * (C7 + u * C8)))))))
+                log = C0 + u * (
+                    C1 + u * (C2 + u * (C3 + u * (C4 + u * (C5 + u * (C6 + u * (C7 + u * C8))))))
+                )
                 part -= w_[i] * log
         else:
             for i in range(d_.shape[0]):
@@ -126,7 +130,9 @@ def score_rslvq(
 class Columns(Protocol):
     """Dissimilarities of all samples to candidates; a column is a row here: samples are contiguous."""
 
-    unit: float  # `block` is in this unit, so that single precision neither overflows nor underflows
+    unit: (
+        float  # `block` is in this unit, so that single precision neither overflows nor underflows
+    )
 
     def block(self, rows: Ints) -> Singles: ...
     def exact(self, rows: Ints) -> Floats: ...
@@ -138,7 +144,10 @@ class MatrixColumns:
     def __init__(self, D: Floats, order: Ints) -> None:
         self.D, self.order, self.unit = D, order, float(D.max()) or 1.0
         self.cache = np.empty((len(order), len(order)), np.float32)
-        in_blocks(len(order), lambda rows: np.divide(self.exact(rows), self.unit, out=self.cache[span(rows)]))
+        in_blocks(
+            len(order),
+            lambda rows: np.divide(self.exact(rows), self.unit, out=self.cache[span(rows)]),
+        )
 
     def block(self, rows: Ints) -> Singles:
         return self.cache[span(rows)]
@@ -152,9 +161,9 @@ class EuclideanColumns:
 
     def __init__(self, X: Floats) -> None:
         self.X = X
-        centred = X - X.mean(0)
-        self.unit = float(np.linalg.norm(centred, axis=1).max()) or 1.0
-        self.x = np.ascontiguousarray(centred.T / self.unit)
+        centered = X - X.mean(0)
+        self.unit = float(np.linalg.norm(centered, axis=1).max()) or 1.0
+        self.x = np.ascontiguousarray(centered.T / self.unit)
         self.cache: Singles | None = None
         if 4 * len(X) ** 2 <= CACHE_BYTES:
             cache = np.empty((len(X), len(X)), np.float32)
@@ -178,7 +187,7 @@ def span(rows: Ints) -> slice:
 
 
 def in_blocks(stop: int, work: Callable[[Ints], Any], start: int = 0) -> list[Any]:
-    """`work` on runs of neighbouring candidates, in threads; the results do not depend on how many."""
+    """`work` on runs of neighboring candidates, in threads; the results do not depend on how many."""
     blocks = [np.arange(i, min(i + BLOCK, stop)) for i in range(start, stop, BLOCK)]
     if len(blocks) == 1:
         return [work(blocks[0])]
@@ -275,7 +284,9 @@ class SwapSearch:
     start : the samples where the prototypes begin.
     """
 
-    def __init__(self, columns: Columns, labels: Ints, cost: GLVQCost | RSLVQCost, start: Ints) -> None:
+    def __init__(
+        self, columns: Columns, labels: Ints, cost: GLVQCost | RSLVQCost, start: Ints
+    ) -> None:
         self.columns, self.labels, self.cost = columns, labels, cost
         self.indices = np.array(start)
         self.d = columns.exact(self.indices)  # of all samples to the prototypes
@@ -314,7 +325,10 @@ class SwapSearch:
         # The best by exact cost has a score within twice the rounding error of the best score.
         rows = a + np.flatnonzero(scores <= scores.min() + 2 * self.cost.error(unit))
         costs = np.concatenate(
-            [self._exact(part, mine, own, other) for part in np.split(rows, range(BLOCK, len(rows), BLOCK))]
+            [
+                self._exact(part, mine, own, other)
+                for part in np.split(rows, range(BLOCK, len(rows), BLOCK))
+            ]
         )
         winner = int(np.argmin(costs))
         return (int(rows[winner]), float(costs[winner])) if costs[winner] < below else None
@@ -322,7 +336,8 @@ class SwapSearch:
     def _exact(self, rows: Ints, mine: NDArray[np.bool_], own: Floats, other: Floats) -> Floats:
         d = self.columns.exact(rows)
         return self.cost.cost(
-            np.where(mine, self.cost.join(own, d), own), np.where(mine, other, self.cost.join(other, d))
+            np.where(mine, self.cost.join(own, d), own),
+            np.where(mine, other, self.cost.join(other, d)),
         )
 
     def run(self, max_sweeps: int) -> tuple[list[float], int, bool]:
@@ -343,7 +358,12 @@ class SwapSearch:
 
 
 def starting_points(
-    columns: Columns, labels: Ints, counts: Ints, weights: Floats, init: str, rng: np.random.RandomState
+    columns: Columns,
+    labels: Ints,
+    counts: Ints,
+    weights: Floats,
+    init: str,
+    rng: np.random.RandomState,
 ) -> Ints:
     """`counts[c]` samples of every class c, all at different places, so fewer where it has fewer places.
 
@@ -361,13 +381,17 @@ def starting_points(
             if init == "greedy":
                 near, w_ = (pool / columns.unit).astype(np.float32), w.astype(np.float32)
 
-                def spread(rows: Ints, a: int = a, b: int = b, near: Any = near, w_: Any = w_) -> Any:
+                def spread(
+                    rows: Ints, a: int = a, b: int = b, near: Any = near, w_: Any = w_
+                ) -> Any:
                     return np.minimum(columns.block(rows)[:, a:b], near) @ w_
 
                 sums = np.concatenate(in_blocks(b, spread, start=a))
                 j = int(np.where(free, sums, np.inf).argmin())
             else:
-                far = free * w * pool**2 if init == "kmeans++" and pool.max() < np.inf else free * 1.0
+                far = (
+                    free * w * pool**2 if init == "kmeans++" and pool.max() < np.inf else free * 1.0
+                )
                 j = int(rng.choice(b - a, p=far / far.sum()))
             unused[j] = False
             pool = np.minimum(pool, columns.exact(np.array([a + j]))[0, a:b])

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ..engine.result import Counterfactuals
-from ..metrics.base import as_array
+from ..metrics.metric import as_array
 from ..models.classifier import Array
 from . import panels
 from .plots import WIDTH, Line, legend, pair, save, titled
@@ -56,7 +56,9 @@ def plot_methods(
 def same_instances(results: Mapping[str, Counterfactuals]) -> None:
     """Raise unless all results answer for the same instances, of models with the same classes."""
     if not isinstance(results, Mapping) or not results:
-        raise ValueError(f"results has to map names to Counterfactuals, at least one; got {results!r:.80}.")
+        raise ValueError(
+            f"results has to map names to Counterfactuals, at least one; got {results!r:.80}."
+        )
     (first, one), *others = ((label_text(name), result) for name, result in results.items())
     for name, other in others:
         if other.modality != one.modality:
@@ -90,7 +92,9 @@ def _listed(source: Array) -> str:
 def _row_of(result: Counterfactuals, i: int) -> int:
     rows = np.flatnonzero(result.source == i)
     if not len(rows):
-        raise IndexError(f"No counterfactual of input {i}; there are those of {_listed(result.source)}.")
+        raise IndexError(
+            f"No counterfactual of input {i}; there are those of {_listed(result.source)}."
+        )
     return int(rows[np.argmax(result.valid[rows])])
 
 
@@ -113,7 +117,9 @@ def _question(answers: list[Answer]) -> list[Line]:
 def figures(result: Counterfactuals, i: int) -> list[str]:
     """What the model says now, how much changed, how far that is, and what it cost."""
     label = label_text(result.cf_labels[i], 14)
-    p = probability_text(result.cf_proba[i, result.classes.tolist().index(result.cf_labels[i].item())])
+    p = probability_text(
+        result.cf_proba[i, result.classes.tolist().index(result.cf_labels[i].item())]
+    )
     if result.status[i] == "already_target":
         verdict = f"already {label}"
     elif np.isnan(result.cf_proba[i]).any():
@@ -124,7 +130,12 @@ def figures(result: Counterfactuals, i: int) -> list[str]:
     changed = int((x != x_cf).sum())
     much = counted(changed, "feature") if result.modality == "row" else percent(changed / x.size)
     distance = float(np.linalg.norm((x_cf - x).ravel()))
-    return [verdict, f"{much} changed", f"l2 distance {distance:.3g}", f"{result.calls[i]:,} model rows"]
+    return [
+        verdict,
+        f"{much} changed",
+        f"l2 distance {distance:.3g}",
+        f"{result.calls[i]:,} model rows",
+    ]
 
 
 def _write_figures(ax: Axes, name: str, result: Counterfactuals, i: int, x: float = 0.0) -> None:
@@ -132,15 +143,16 @@ def _write_figures(ax: Axes, name: str, result: Counterfactuals, i: int, x: floa
     ax.axis("off")
     style = panels.look(result, i)
     alarm = panels.INK if result.valid[i] else panels.ALARM
-    lines = [(one_line(name, 24), "bold", style.colour)]
+    lines = [(one_line(name, 24), "bold", style.color)]
     lines += [
-        (line, "normal", alarm if at == 0 else panels.INK) for at, line in enumerate(figures(result, i))
+        (line, "normal", alarm if at == 0 else panels.INK)
+        for at, line in enumerate(figures(result, i))
     ]
-    for at, (line, weight, colour) in enumerate(lines):
+    for at, (line, weight, color) in enumerate(lines):
         size, downward = 11 if at == 0 else panels.SMALL, (0, -1 - 13 * at)
         ax.annotate(
             panels.plain(line), (x, 1), downward, xycoords=ax.get_xaxis_transform(),
-            textcoords="offset points", va="top", fontsize=size, fontweight=weight, color=colour,
+            textcoords="offset points", va="top", fontsize=size, fontweight=weight, color=color,
         )  # fmt: skip
 
 
@@ -151,7 +163,9 @@ def _looks(answers: list[Answer]) -> list[panels.Look]:
 def _series(answers: list[Answer]) -> Figure:
     pairs = [pair(result, i) for _, result, i in answers]
     x = pairs[0][0]
-    moved = sum(np.abs(x_cf - x).sum(1) for x, x_cf in pairs) / np.where(np.ptp(x, 1) > 0, np.ptp(x, 1), 1)
+    moved = sum(np.abs(x_cf - x).sum(1) for x, x_cf in pairs) / np.where(
+        np.ptp(x, 1) > 0, np.ptp(x, 1), 1
+    )
     shown = np.sort(np.argsort(-moved, kind="stable")[:MOST_CHANNELS])
     hidden = [c for c in range(len(x)) if c not in shown]
     lines = _question(answers)
@@ -193,8 +207,10 @@ def _images(answers: list[Answer]) -> Figure:
     for line, ((name, result, i), (x, x_cf)) in enumerate(zip(answers, pairs, strict=True)):
         after, difference, side = (figure.add_subplot(grid[line, at]) for at in (1, 2, 3))
         style = panels.look(result, i)
-        panels.draw_image(after, x_cf, low, high, style.name if line == 0 or not result.valid[i] else "")
-        after.spines[:].set(color=style.colour, linewidth=2.5, linestyle=style.line)
+        panels.draw_image(
+            after, x_cf, low, high, style.name if line == 0 or not result.valid[i] else ""
+        )
+        after.spines[:].set(color=style.color, linewidth=2.5, linestyle=style.line)
         shown = panels.draw_difference(difference, x_cf - x, limit)
         if line:
             difference.set_title("")
@@ -220,29 +236,36 @@ def _features(answers: list[Answer]) -> Figure:
     figure = titled(_question(answers), height + 1.1, max(4.0 + 2.1 * len(answers), 6.0))
     head, ax = figure.subplots(2, 1, sharex=True, height_ratios=[0.95, height])
     first = answers[0][1]
-    head.annotate("original", (-0.56, 0), xycoords=head.get_xaxis_transform(), fontsize=11, color=panels.GREY)
+    head.annotate(
+        "original", (-0.56, 0), xycoords=head.get_xaxis_transform(), fontsize=11, color=panels.GRAY
+    )
     for line, j in enumerate(shown):
-        ax.plot(-0.5, line, "o", color=panels.GREY, markersize=6, gid="original")
+        ax.plot(-0.5, line, "o", color=panels.GRAY, markersize=6, gid="original")
         _write_value(ax, -0.44, line, x[j])
     for column, ((name, result, i), (x, x_cf)) in enumerate(zip(answers, pairs, strict=True)):
         _write_figures(head, name, result, i, column - 0.06)
         style = panels.look(result, i)
-        fill = style.colour if result.valid[i] else "white"
+        fill = style.color if result.valid[i] else "white"
         for line, j in enumerate(shown):
             if x_cf[j] == x[j]:
-                ax.plot(column, line, ".", color=panels.GREY, markersize=3, gid="same")
+                ax.plot(column, line, ".", color=panels.GRAY, markersize=3, gid="same")
                 continue
-            mark = {"marker": "^" if x_cf[j] > x[j] else "v", "markersize": 4 + 7 * moved[column, j] ** 0.5}
-            ax.plot(column, line, color=style.colour, markerfacecolor=fill, gid="changed", **mark)
+            mark = {
+                "marker": "^" if x_cf[j] > x[j] else "v",
+                "markersize": 4 + 7 * moved[column, j] ** 0.5,
+            }
+            ax.plot(column, line, color=style.color, markerfacecolor=fill, gid="changed", **mark)
             _write_value(ax, column + 0.09, line, x_cf[j])
     ax.set_yticks(range(len(shown)), [panels.name_text(first, j, 28) for j in shown])
     ax.set_ylim(max(len(shown), 1) - 0.5, -0.5)
     ax.set_xlim(-0.62, len(answers) - 0.25)
-    ax.grid(axis="y", color=panels.GREY, alpha=0.25, linewidth=0.8)
+    ax.grid(axis="y", color=panels.GRAY, alpha=0.25, linewidth=0.8)
     ax.set_axisbelow(True)
     ax.set_xticks([])
     if not shown:
-        ax.text(0.5, 0.5, "no feature changed", transform=ax.transAxes, ha="center", color=panels.INK)
+        ax.text(
+            0.5, 0.5, "no feature changed", transform=ax.transAxes, ha="center", color=panels.INK
+        )
     told = f"   ({len(hidden)} more changed, not shown)" if hidden else ""
     ax.set_xlabel(f"▲ up, ▼ down: the larger, the more{told}", fontsize=panels.SMALL, loc="left")
     panels.tidy(ax)

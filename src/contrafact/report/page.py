@@ -62,8 +62,12 @@ def write_report(
     body = [
         f"<header><h1>{escape(heading)}</h1>{sections.scope(results)}</header>\n<main>",
         _section("In short", sections.summary(results, without_picture)),
-        _section("Methods side by side" if len(results) > 1 else "In figures", sections.figures(scores)),
-        _section("Every instance", "<noscript><p>Pictures need JavaScript.</p></noscript>", "explorer"),
+        _section(
+            "Methods side by side" if len(results) > 1 else "In figures", sections.figures(scores)
+        ),
+        _section(
+            "Every instance", "<noscript><p>Pictures need JavaScript.</p></noscript>", "explorer"
+        ),
         _section("Limits", sections.limits(results, constraints)),
         _section("How it was made", sections.made(results, command)),
         "</main>",
@@ -92,8 +96,12 @@ def _document(heading: str, body: Sequence[str], content: Mapping[str, Any]) -> 
     """The file. Its policy lets the browser run these scripts and styles, and load nothing at all."""
     assets = files(__package__) / "assets"
     style = (assets / "page.css").read_text(encoding="utf-8")
-    script = "\n".join((assets / name).read_text(encoding="utf-8") for name in ("charts.js", "page.js"))
-    policy = f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; img-src data:"
+    script = "\n".join(
+        (assets / name).read_text(encoding="utf-8") for name in ("charts.js", "page.js")
+    )
+    policy = (
+        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; img-src data:"
+    )
     data = json.dumps(content, separators=(",", ":"), allow_nan=False)
     return "\n".join(
         [
@@ -104,7 +112,9 @@ def _document(heading: str, body: Sequence[str], content: Mapping[str, Any]) -> 
             f"<title>{escape(heading)}</title><style>{style}</style></head>\n<body>",
             *body,
             # Only "<" could end the element or open a comment in it; written as \u003c it is the same JSON.
-            '<script type="application/json" id="payload">' + data.replace("<", "\\u003c") + "</script>",
+            '<script type="application/json" id="payload">'
+            + data.replace("<", "\\u003c")
+            + "</script>",
             f"<script>{script}</script>\n</body></html>\n",
         ]
     )

@@ -15,18 +15,18 @@ from ..metrics.regions import runs
 from ..models.classifier import Array
 from .words import counted, digits_apart, label_text, name_of, probability_text
 
-# Blue and vermillion of Okabe and Ito's palette, which colour-blind readers tell apart.
-GREY, INK, ALARM = "#8C8C8C", "#404040", "#B34700"
+# Blue and vermillion of Okabe and Ito's palette, which color-blind readers tell apart.
+GRAY, INK, ALARM = "#8C8C8C", "#404040", "#B34700"
 SMALL = 9.0
 SHADE = 0.15
-COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#999999")
+COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#999999")
 
 
 @dataclass(frozen=True)
 class Look:
-    """How a counterfactual is drawn; a failed one is told apart by line, colour and name."""
+    """How a counterfactual is drawn; a failed one is told apart by line, color and name."""
 
-    colour: str
+    color: str
     dashes: tuple[float, float] | None
     name: str
     legend: str
@@ -45,9 +45,9 @@ def look(result: Counterfactuals, i: int) -> Look:
     return REACHED if result.valid[i] else MISSED
 
 
-def colour(c: int) -> str:
-    """The colour of class c, from Okabe and Ito's palette, which colour-blind readers tell apart."""
-    return COLOURS[c % len(COLOURS)]
+def color(c: int) -> str:
+    """The color of class c, from Okabe and Ito's palette, which color-blind readers tell apart."""
+    return COLORS[c % len(COLORS)]
 
 
 def plain(text: str) -> str:
@@ -73,30 +73,50 @@ def tidy(ax: Axes) -> None:
 
 def key(looks: list[Look], kind: Literal["line", "dot", "bar"]) -> list[Line2D | Patch]:
     """Legend entries: the original and each look in use, drawn the way the picture draws them."""
-    swatches = [(GREY, (0, ()), "original"), *((each.colour, each.line, each.legend) for each in looks)]
+    swatches = [
+        (GRAY, (0, ()), "original"),
+        *((each.color, each.line, each.legend) for each in looks),
+    ]
     if kind == "bar":
-        return [Patch(color=colour, label=name) for colour, _, name in swatches]
+        return [Patch(color=color, label=name) for color, _, name in swatches]
     if kind == "dot":
         return [
-            Line2D([], [], color=colour, linestyle="", marker="o", markersize=8, label=name)
-            for colour, _, name in swatches
+            Line2D([], [], color=color, linestyle="", marker="o", markersize=8, label=name)
+            for color, _, name in swatches
         ]
     lines = [
-        Line2D([], [], color=c, linestyle=style, linewidth=1.8, label=name) for c, style, name in swatches
+        Line2D([], [], color=c, linestyle=style, linewidth=1.8, label=name)
+        for c, style, name in swatches
     ]
     lines[0].set_linewidth(3)
-    return [*lines, Patch(color=looks[0].colour, alpha=SHADE, linewidth=0, label="where they differ")]
+    return [
+        *lines,
+        Patch(color=looks[0].color, alpha=SHADE, linewidth=0, label="where they differ"),
+    ]
 
 
 def draw_series(ax: Axes, x: Array, x_cf: Array, style: Look) -> None:
-    """One channel: the original broad and grey below, the counterfactual on it, changed stretches shaded."""
+    """One channel: the original broad and gray below, the counterfactual on it, changed stretches shaded."""
     marker = "o" if len(x) == 1 else ""
     for start, stop in runs(x != x_cf):
         # Half a step to each side, so that a single point has a width; the edge keeps it visible when small.
-        ax.axvspan(start - 0.5, stop - 0.5, color=style.colour, alpha=SHADE, linewidth=0.8, zorder=0)
-    ax.plot(x, color=GREY, linewidth=3, alpha=0.75, marker=marker, solid_capstyle="round", gid="original")
+        ax.axvspan(start - 0.5, stop - 0.5, color=style.color, alpha=SHADE, linewidth=0.8, zorder=0)
     ax.plot(
-        x_cf, color=style.colour, linewidth=1.6, linestyle=style.line, marker=marker, gid="counterfactual"
+        x,
+        color=GRAY,
+        linewidth=3,
+        alpha=0.75,
+        marker=marker,
+        solid_capstyle="round",
+        gid="original",
+    )
+    ax.plot(
+        x_cf,
+        color=style.color,
+        linewidth=1.6,
+        linestyle=style.line,
+        marker=marker,
+        gid="counterfactual",
     )
     ax.set_xlim(-0.5, max(len(x) - 0.5, 0.5))
     tidy(ax)
@@ -105,17 +125,19 @@ def draw_series(ax: Axes, x: Array, x_cf: Array, style: Look) -> None:
 def draw_probabilities(ax: Axes, result: Counterfactuals, i: int) -> None:
     """What the model says before and after, of the classes that matter here: a name, two bars below it."""
     classes, shown = result.classes.tolist(), relevant_classes(result, i)
-    for shift, proba, colour in (
-        (-0.09, result.proba, GREY),
-        (0.19, result.cf_proba, look(result, i).colour),
+    for shift, proba, color in (
+        (-0.09, result.proba, GRAY),
+        (0.19, result.cf_proba, look(result, i).color),
     ):
         width = np.nan_to_num(proba[i, shown])
-        ax.barh(np.arange(len(shown)) + shift, width, height=0.26, color=colour)
+        ax.barh(np.arange(len(shown)) + shift, width, height=0.26, color=color)
         for at, column in enumerate(shown):
             text = probability_text(proba[i, column], digits_apart(proba[i]))
             ax.text(width[at] + 0.02, at + shift, text, va="center", fontsize=8, color=INK)
     for at, column in enumerate(shown):
-        ax.text(0.015, at - 0.36, plain(label_text(classes[column], 24)), va="center", fontsize=SMALL)
+        ax.text(
+            0.015, at - 0.36, plain(label_text(classes[column], 24)), va="center", fontsize=SMALL
+        )
     ax.set_ylim(len(shown) - 0.5, -0.55)
     ax.set_yticks([])
     ax.set_xlim(0, 1.25)
@@ -129,13 +151,16 @@ def draw_probabilities(ax: Axes, result: Counterfactuals, i: int) -> None:
 def relevant_classes(result: Counterfactuals, i: int, most: int = 6) -> list[int]:
     """Columns of the classes to show: the one before, the one wanted, the one after, then the likeliest."""
     columns = result.classes.tolist()
-    named = [columns.index(values[i].item()) for values in (result.labels, result.target, result.cf_labels)]
+    named = [
+        columns.index(values[i].item())
+        for values in (result.labels, result.target, result.cf_labels)
+    ]
     likely = np.argsort(-np.fmax(result.proba[i], result.cf_proba[i]), kind="stable").tolist()
     return list(dict.fromkeys([*named, *likely]))[:most]
 
 
 def draw_image(ax: Axes, image: Array, low: float, high: float, title: str) -> None:
-    """(channels, height, width): colour when there are three, else the mean over channels in grey."""
+    """(channels, height, width): color when there are three, else the mean over channels in gray."""
     picture = np.moveaxis(image, 0, -1) if len(image) == 3 else image.mean(0)
     picture = (picture - low) / ((high - low) or 1.0)
     ax.imshow(np.clip(picture, 0, 1), cmap="gray", vmin=0, vmax=1, interpolation="nearest")
@@ -143,9 +168,9 @@ def draw_image(ax: Axes, image: Array, low: float, high: float, title: str) -> N
 
 
 def draw_difference(ax: Axes, delta: Array, limit: float | None = None) -> Any:
-    """Signed difference, zero in the middle of the colours; of several channels the one that moved most.
+    """Signed difference, zero in the middle of the colors; of several channels the one that moved most.
 
-    The colours reach to ± `limit`; default: the largest change here.
+    The colors reach to ± `limit`; default: the largest change here.
     """
     strongest = np.abs(delta).argmax(0)[None]
     signed = np.take_along_axis(delta, strongest, 0)[0]
@@ -161,22 +186,24 @@ def _frame(ax: Axes, title: str) -> None:
     ax.set_yticks([])
 
 
-def draw_features(ax: Axes, x: Array, x_cf: Array, style: Look, names: list[str], most: int = 12) -> None:
+def draw_features(
+    ax: Axes, x: Array, x_cf: Array, style: Look, names: list[str], most: int = 12
+) -> None:
     """Changed features, most changed first: a dot before, a dot after, and both values in words."""
     changed = np.flatnonzero(x != x_cf)
     unit, axis = _unit(x, x_cf, changed)
     before, after = x / unit, x_cf / unit
     order = changed[np.argsort(-np.abs(after - before)[changed], kind="stable")][:most]
     for at, j in enumerate(order):
-        ax.plot([before[j], after[j]], [at, at], color=style.colour, linewidth=2)
-        ax.plot(before[j], at, "o", color=GREY, markersize=10)
-        ax.plot(after[j], at, "o", color=style.colour, markersize=7)
+        ax.plot([before[j], after[j]], [at, at], color=style.color, linewidth=2)
+        ax.plot(before[j], at, "o", color=GRAY, markersize=10)
+        ax.plot(after[j], at, "o", color=style.color, markersize=7)
         words = f"{x[j]:.4g} → {x_cf[j]:.4g}"
         ax.text(1.02, at, words, transform=ax.get_yaxis_transform(), va="center", fontsize=SMALL)
     ax.set_yticks(range(len(order)), [names[j] for j in order])
     ax.set_ylim(max(len(order), 3) - 0.5, -0.5)
     ax.margins(x=0.06)
-    ax.grid(axis="y", color=GREY, alpha=0.3, linewidth=0.8)
+    ax.grid(axis="y", color=GRAY, alpha=0.3, linewidth=0.8)
     ax.set_axisbelow(True)
     hidden = len(changed) - len(order)
     ax.set_xlabel(f"{axis}\n({hidden} more changed, not shown)" if hidden else axis, fontsize=SMALL)

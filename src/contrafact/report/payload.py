@@ -13,9 +13,9 @@ import pandas as pd
 
 from ..engine.constraints import Constraints, spread
 from ..engine.result import Counterfactuals
-from ..metrics.base import as_array
+from ..metrics.metric import as_array
 from ..models.classifier import Array
-from .limits import audit
+from .constraint_table import audit
 from .plots import pair
 from .sections import meanings
 from .sentences import sentence
@@ -45,7 +45,9 @@ def payload(
     first = next(iter(results.values()))
     measured = {name: _lines(frame) for name, frame in scores.items()}
     shape = pair(first, 0)[0].shape if len(first) else ()
-    kept = {name: {} if constraints is None else audit(r, constraints) for name, r in results.items()}
+    kept = {
+        name: {} if constraints is None else audit(r, constraints) for name, r in results.items()
+    }
     known = None if reference is None else reference.reshape(-1, *shape)
     steps = _steps(results)
     instances: list[dict[str, Any]] = []
@@ -53,7 +55,10 @@ def payload(
     spent = 0
     for source in dict.fromkeys(int(s) for result in results.values() for s in result.source):
         drawn = spent < MOST_CHARACTERS
-        rows = {name: np.flatnonzero(result.source == source).tolist() for name, result in results.items()}
+        rows = {
+            name: np.flatnonzero(result.source == source).tolist()
+            for name, result in results.items()
+        }
         one, i = next((results[name], found[0]) for name, found in rows.items() if found)
         answers = [
             [
@@ -167,7 +172,9 @@ def _text(values: Array) -> str:
 
 def _numbers(values: Array) -> list[float | None]:
     """Seven digits each; what JSON has no number for is null."""
-    return [float(f"{v:.7g}") if np.isfinite(v) else None for v in np.asarray(values, float).tolist()]
+    return [
+        float(f"{v:.7g}") if np.isfinite(v) else None for v in np.asarray(values, float).tolist()
+    ]
 
 
 def _column(result: Counterfactuals, label: Any) -> int:

@@ -20,7 +20,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from ..engine.result import Counterfactuals
-from ..metrics.base import as_array
+from ..metrics.metric import as_array
 from ..models.classifier import Array
 from . import panels
 from .words import BETWEEN, detail, headline, note
@@ -29,7 +29,7 @@ WIDTH = 10.0
 #: below this many inches, what stands side by side comes one under the other
 NARROW = 6.0
 SUFFIXES = (".png", ".svg", ".pdf")
-#: a line of the title: text, size, weight, colour
+#: a line of the title: text, size, weight, color
 Line = tuple[str, float, str, str]
 
 
@@ -59,7 +59,11 @@ def plot(
 
 
 def plot_many(
-    result: Counterfactuals, rows: Sequence[int], path: str | Path | None = None, *, width: float = WIDTH
+    result: Counterfactuals,
+    rows: Sequence[int],
+    path: str | Path | None = None,
+    *,
+    width: float = WIDTH,
 ) -> Figure:
     """A grid of small pictures, one for each of the chosen rows; series only.
 
@@ -79,7 +83,9 @@ def plot_many(
     chosen = chosen_rows(result, rows)
     across = 1 if len(chosen) == 1 or checked_width(width) < NARROW else 2
     lines = -(-len(chosen) // across)
-    figure = blank(0.6 + 1.9 * lines, header=0.06, width=min(width, WIDTH / 2) if across == 1 else width)
+    figure = blank(
+        0.6 + 1.9 * lines, header=0.06, width=min(width, WIDTH / 2) if across == 1 else width
+    )
     grid = figure.subplots(lines, across, squeeze=False)
     for ax in grid.flat[len(chosen) :]:
         ax.set_visible(False)
@@ -87,7 +93,9 @@ def plot_many(
         x, x_cf = pair(result, i)
         channel = int(np.abs(x_cf - x).sum(1).argmax())
         panels.draw_series(ax, x[channel], x_cf[channel], panels.look(result, i))
-        title = textwrap.fill(headline(result, i, 12), int(15 * (figure.get_figwidth() / across - 0.6)))
+        title = textwrap.fill(
+            headline(result, i, 12), int(15 * (figure.get_figwidth() / across - 0.6))
+        )
         ax.set_title(panels.plain(title), fontsize=9.5, loc="left", color=panels.INK)
         ax.set_ylabel(panels.value_name(result, channel), fontsize=panels.SMALL)
         ax.set_xlabel("time step", fontsize=panels.SMALL)
@@ -101,7 +109,9 @@ def plot_many(
 def save(figure: Figure, path: str | Path) -> None:
     """Write a figure in the format of the path's suffix; in vector files text can be searched and edited."""
     if Path(path).suffix.lower() not in SUFFIXES:
-        raise ValueError(f"Cannot write a picture to {str(path)!r}; accepted: {', '.join(SUFFIXES)}.")
+        raise ValueError(
+            f"Cannot write a picture to {str(path)!r}; accepted: {', '.join(SUFFIXES)}."
+        )
     with matplotlib.rc_context({"svg.fonttype": "none", "pdf.fonttype": 42}), any_character():
         figure.savefig(path, dpi=150)
 
@@ -125,7 +135,9 @@ def _series(result: Counterfactuals, i: int, width: float, most: int = 6) -> Fig
     for ax, channel in zip(column, shown, strict=True):
         panels.draw_series(ax, x[channel], x_cf[channel], panels.look(result, i))
         ax.set_ylabel(panels.value_name(result, channel, 16), fontsize=panels.SMALL)
-    also = f"\n({len(hidden)} more channels, {int(changed[hidden].sum())} of them changed, not shown)"
+    also = (
+        f"\n({len(hidden)} more channels, {int(changed[hidden].sum())} of them changed, not shown)"
+    )
     column[-1].set_xlabel("time step" + (also if len(hidden) else ""), fontsize=panels.SMALL)
     legend(figure, panels.key([panels.look(result, i)], "line"))
     return figure
@@ -162,7 +174,9 @@ def _features(result: Counterfactuals, i: int, width: float) -> Figure:
     return figure
 
 
-def _framed(result: Counterfactuals, i: int, width: float, height: float) -> tuple[Figure, SubplotSpec]:
+def _framed(
+    result: Counterfactuals, i: int, width: float, height: float
+) -> tuple[Figure, SubplotSpec]:
     """A figure with its title lines, and the bars of probabilities beside or below what is left free."""
     bars = 0.5 * len(panels.relevant_classes(result, i)) + 0.35
     lines = title_lines(result, i)
@@ -191,17 +205,23 @@ def titled(lines: list[Line], height: float, width: float) -> Figure:
     """A figure with lines of words above `height` inches that are free."""
     most = 2 if width >= NARROW else 4
     fitting = [
-        (part, size, weight, colour)
-        for text, size, weight, colour in lines
+        (part, size, weight, color)
+        for text, size, weight, color in lines
         for piece in ([text] if width >= NARROW else text.split(BETWEEN))
         for part in textwrap.wrap(piece, int(135 * width / size), max_lines=most, placeholder=" …")
     ]
     header = 0.15 + 0.25 * len(fitting)
     figure = blank(header + height, header, width)
-    for at, (line, size, weight, colour) in enumerate(fitting):
+    for at, (line, size, weight, color) in enumerate(fitting):
         y = 1 - (0.22 + 0.25 * at) / (header + height)
         words = figure.text(
-            0.12 / width, y, panels.plain(line), fontweight=weight, color=colour, va="center", size=size
+            0.12 / width,
+            y,
+            panels.plain(line),
+            fontweight=weight,
+            color=color,
+            va="center",
+            size=size,
         )
         with any_character():
             taken = words.get_window_extent().width
@@ -218,7 +238,9 @@ def checked_width(width: float) -> float:
 
 def blank(height: float, header: float = 0.0, width: float = WIDTH) -> Figure:
     """A figure that keeps `header` inches at the top free for words."""
-    engine = ConstrainedLayoutEngine(rect=(0.005, 0, 0.99, 1 - header / height), w_pad=0.06, h_pad=0.05)
+    engine = ConstrainedLayoutEngine(
+        rect=(0.005, 0, 0.99, 1 - header / height), w_pad=0.06, h_pad=0.05
+    )
     figure = Figure(figsize=(width, height), layout=engine)
     FigureCanvasAgg(figure)
     return figure
@@ -229,7 +251,7 @@ def legend(
     entries: list[Line2D | Patch],
     place: Literal["outside lower left", "outside lower right"] = "outside lower left",
 ) -> None:
-    """What the colours mean, below the panels."""
+    """What the colors mean, below the panels."""
     width = figure.get_figwidth()
     columns = 4 if width >= 8 else 2 if width >= 5 else 1
     figure.legend(handles=entries, loc=place, ncols=columns, frameon=False, fontsize=panels.SMALL)

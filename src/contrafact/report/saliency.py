@@ -13,7 +13,7 @@ from matplotlib.patches import Patch
 from matplotlib.patheffects import Normal, Stroke
 
 from ..engine.result import Counterfactuals
-from ..metrics.base import as_array
+from ..metrics.metric import as_array
 from ..metrics.regions import runs
 from ..models.classifier import Array
 from . import panels
@@ -34,9 +34,9 @@ MOST_TRACES = 12
 def plot_saliency(
     result: Counterfactuals, i: int = 0, path: str | Path | None = None, *, width: float = WIDTH
 ) -> Figure:
-    """Channels × time of counterfactual i in colours, with a line around what changed; series only.
+    """Channels × time of counterfactual i in colors, with a line around what changed; series only.
 
-    The colours are what the method tells: saliency (CELS), importance (NativeGuide) or weights (Glacier,
+    The colors are what the method tells: saliency (CELS), importance (NativeGuide) or weights (Glacier,
     LatentCF). Where it tells nothing, or the same of every point, they are the size of the change, as a share
     of the range that the channel has in all instances of the result.
 
@@ -89,11 +89,15 @@ def plot_saliency(
     bar.ax.tick_params(labelsize=panels.SMALL)
     bar.set_label(meaning, fontsize=panels.SMALL)
     key: list[Line2D | Patch] = [
-        Line2D([], [], color="white", linewidth=1.3, path_effects=EDGED, label="around what changed")
+        Line2D(
+            [], [], color="white", linewidth=1.3, path_effects=EDGED, label="around what changed"
+        )
     ]
     if channels <= MOST_TRACES:
         key.append(
-            Line2D([], [], color=panels.GREY, linewidth=1, label="original, in the height of its band")
+            Line2D(
+                [], [], color=panels.GRAY, linewidth=1, label="original, in the height of its band"
+            )
         )
     legend(figure, key)
     if path is not None:
@@ -118,11 +122,13 @@ def _values(result: Counterfactuals, i: int) -> tuple[Array, str]:
 
 
 def _traces(ax: Axes, x: Array) -> None:
-    """The original over its band of colours, thin: what the series was doing there."""
+    """The original over its band of colors, thin: what the series was doing there."""
     low, high = x.min(1, keepdims=True), x.max(1, keepdims=True)
     height = (x - low) / np.where(high > low, high - low, 1)
     for channel, line in enumerate(height):
-        ax.plot(channel + 0.38 - 0.76 * line, color="white", linewidth=1, alpha=0.75, gid="original")
+        ax.plot(
+            channel + 0.38 - 0.76 * line, color="white", linewidth=1, alpha=0.75, gid="original"
+        )
 
 
 def _outline(changed: Array) -> list[list[tuple[float, float]]]:

@@ -15,7 +15,7 @@ from ..engine.constraints import Constraints
 from ..engine.result import Counterfactuals
 from ..metrics import Reference, aggregate, evaluate, list_metrics
 from ..models.classifier import Array
-from .limits import audit
+from .constraint_table import audit
 from .sentences import outcome
 from .words import counted, note, percent, row_name, shorten
 
@@ -40,7 +40,9 @@ MOST_PROVENANCE = 20_000
 def scores(result: Counterfactuals, known: Reference | None) -> pd.DataFrame:
     """The metrics of the page, for every row."""
     needs = list_metrics().set_index("name")["needs"]
-    return evaluate(result, [name for name in METRICS if known is not None or not needs[name]], known)
+    return evaluate(
+        result, [name for name in METRICS if known is not None or not needs[name]], known
+    )
 
 
 def scope(results: Mapping[str, Counterfactuals]) -> str:
@@ -80,7 +82,9 @@ def summary(results: Mapping[str, Counterfactuals], without_picture: int) -> str
             lines += [f"<li>and {rest} more, see the table</li>"] * (rest > 0) + ["</ul></details>"]
     if without_picture:
         has = "instance is" if without_picture == 1 else "instances are"
-        lines.append(f"<p>{without_picture} {has} listed without a picture, to keep this file small.</p>")
+        lines.append(
+            f"<p>{without_picture} {has} listed without a picture, to keep this file small.</p>"
+        )
     return "\n".join(lines)
 
 
@@ -107,7 +111,9 @@ def _winner(results: Mapping[str, Counterfactuals]) -> str:
 
 def figures(tables: Mapping[str, pd.DataFrame]) -> str:
     """A line per method, a column per metric: means over all requests; the best in bold."""
-    averages = {name: aggregate(frame, n_resamples=1) for name, frame in tables.items() if len(frame)}
+    averages = {
+        name: aggregate(frame, n_resamples=1) for name, frame in tables.items() if len(frame)
+    }
     if not averages:
         return "<p>Nothing was asked.</p>"
     means = {name: _by_metric(table["mean"].map(_figure)) for name, table in averages.items()}
@@ -119,8 +125,14 @@ def figures(tables: Mapping[str, pd.DataFrame]) -> str:
     )
     # Compared as they are shown: of two figures that read the same, neither is better.
     known = {m: [line[m] for line in means.values() if line[m] != MISSING] for m in direction}
-    best = {m: (min if direction[m] == "min" else max)(known[m], key=float, default="") for m in direction}
-    lines = [_wide("Metrics by method"), f'<thead><tr><th scope="col">method</th>{head}</tr></thead><tbody>']
+    best = {
+        m: (min if direction[m] == "min" else max)(known[m], key=float, default="")
+        for m in direction
+    }
+    lines = [
+        _wide("Metrics by method"),
+        f'<thead><tr><th scope="col">method</th>{head}</tr></thead><tbody>',
+    ]
     for name, line in means.items():
         cells = "".join(
             f'<td class="number{" best" if len(means) > 1 and line[m] == best[m] else ""}">{line[m]}</td>'
@@ -163,7 +175,9 @@ def limits(results: Mapping[str, Counterfactuals], constraints: Constraints | No
     if constraints is None:
         options = [result.provenance.get("options", {}) for result in results.values()]
         kinds = sorted({str(kind) for each in options for kind in each.get("constraints", [])})
-        return f"<p>In force: {escape(', '.join(kinds))}. Not checked again here.</p>" if kinds else ""
+        return (
+            f"<p>In force: {escape(', '.join(kinds))}. Not checked again here.</p>" if kinds else ""
+        )
     kept = {name: audit(result, constraints) for name, result in results.items()}
     if not next(iter(kept.values())):
         return ""
@@ -192,5 +206,7 @@ def made(results: Mapping[str, Counterfactuals], command: str | None) -> str:
         if len(text) > MOST_PROVENANCE:
             rest = counted(len(text) - MOST_PROVENANCE, "more character")
             text = f"{text[:MOST_PROVENANCE]}\n… {rest}"
-        lines.append(f"<details><summary>{escape(name)}</summary><pre>{escape(text)}</pre></details>")
+        lines.append(
+            f"<details><summary>{escape(name)}</summary><pre>{escape(text)}</pre></details>"
+        )
     return "\n".join(lines)

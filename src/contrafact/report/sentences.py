@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..engine.result import Counterfactuals
-from ..metrics.base import as_array
+from ..metrics.metric import as_array
 from ..metrics.regions import count_regions, runs
 from ..models.classifier import Array
 from .words import PLACES, counted, label_text, name_of, percent, probability_text
@@ -18,7 +18,7 @@ MOST_NAMED = 3
 FLAT = 0.25
 THIRDS = (
     ("upper left", "top", "upper right"),
-    ("left", "centre", "right"),
+    ("left", "center", "right"),
     ("lower left", "bottom", "lower right"),
 )
 
@@ -45,7 +45,8 @@ def sentence(result: Counterfactuals, i: int) -> str:
     if not changes:
         return f"The model says {target} of this {noun} as it is; nothing was changed."
     named = sorted(
-        sorted(changes, key=lambda change: -change.size)[:MOST_NAMED], key=lambda change: change.place
+        sorted(changes, key=lambda change: -change.size)[:MOST_NAMED],
+        key=lambda change: change.place,
     )
     rest = len(changes) - len(named)
     unsaid = f" ({counted(rest, 'smaller change')} not named)" if rest else ""
@@ -66,18 +67,24 @@ def outcome(result: Counterfactuals) -> list[str]:
     already = result.status == "already_target"
     reached, asked = result.valid & ~already, int((~already).sum())
     several = " alternatives" if len(np.unique(result.source)) < len(result) else ""
-    sentences = [f"{int(reached.sum())} of {asked}{several} now get the class that was asked for."] * (
-        asked > 0
-    )
+    sentences = [
+        f"{int(reached.sum())} of {asked}{several} now get the class that was asked for."
+    ] * (asked > 0)
     if already.any():
         were = "was left as it is" if already.sum() == 1 else "were left as they are"
         it = "it" if asked else "the class that was asked for"
         sentences.append(f"{int(already.sum())} had {it} already and {were}.")
     if result.changed_fraction[reached].any():
         typical = percent(float(np.median(result.changed_fraction[reached])))
-        places = round(float(np.median(count_regions(as_array(result.changed), result.modality)[reached])))
-        where = f", in {counted(places, PLACES[result.modality])}" if result.modality in PLACES else ""
-        sentences.append(f"Typical change: {typical} of the values{where} (median of those that got there).")
+        places = round(
+            float(np.median(count_regions(as_array(result.changed), result.modality)[reached]))
+        )
+        where = (
+            f", in {counted(places, PLACES[result.modality])}" if result.modality in PLACES else ""
+        )
+        sentences.append(
+            f"Typical change: {typical} of the values{where} (median of those that got there)."
+        )
         sentences += _gathering(result[reached])
     return sentences
 
@@ -122,7 +129,8 @@ def _features(result: Counterfactuals, x: Array, x_cf: Array) -> list[Change]:
     # Features are measured in units of their own, so what counts is the change beside the value.
     size = np.abs(x_cf - x) / np.fmax(np.fmax(np.abs(x), np.abs(x_cf)), np.finfo(float).tiny)
     return [
-        Change(f"{name_of(result, j)} {_values(x_cf[j], x[j])}", (int(j), 0), float(size[j])) for j in changed
+        Change(f"{name_of(result, j)} {_values(x_cf[j], x[j])}", (int(j), 0), float(size[j]))
+        for j in changed
     ]
 
 
@@ -193,7 +201,7 @@ def _regions(delta: Array) -> list[Change]:
         if not np.any(part):
             continue
         where = THIRDS[v][h]
-        at = "in" if where == "centre" else "at"
+        at = "in" if where == "center" else "at"
         words = f"be {looks[_direction(part)]} {at} the {where}"
         found.append(Change(words, (v, h), float((part**2).sum())))
     return found

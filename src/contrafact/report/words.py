@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..engine.result import Counterfactuals
-from ..metrics.base import as_array
+from ..metrics.metric import as_array
 from ..metrics.regions import count_regions
 from ..models.classifier import Array
 

@@ -326,18 +326,18 @@ class SeriesChart {
   }
 }
 
-/** Colours of a difference: blue for darker, white for none, red for brighter. */
+/** Colors of a difference: blue for darker, white for none, red for brighter. */
 function diverging(share) {
   const end = share < 0 ? [5, 80, 160] : [178, 24, 43];
   return end.map((value) => Math.round(255 + (value - 255) * Math.min(Math.abs(share), 1)));
 }
 
-/** One picture as pixels: `colour(channel values at a pixel)` gives red, green, blue. */
-function pixels(height, width, colour, caption, scale, tellAt) {
+/** One picture as pixels: `color(channel values at a pixel)` gives red, green, blue. */
+function pixels(height, width, color, caption, scale, tellAt) {
   const canvas = make("canvas", { width, height, tabindex: 0, role: "img", "aria-label": caption });
   canvas.style.width = `${width * scale}px`;
   const image = new ImageData(width, height);
-  for (let i = 0; i < width * height; i++) image.data.set([...colour(i), 255], 4 * i);
+  for (let i = 0; i < width * height; i++) image.data.set([...color(i), 255], 4 * i);
   canvas.getContext("2d").putImageData(image, 0, 0);
   let at = 0;
   canvas.addEventListener("pointermove", (event) => {
@@ -391,7 +391,7 @@ function drawImage(scene, [channels, height, width], scale, tell) {
     const weight = (i) => Math.max(...scene.weights.map((plane) => plane[i])) / peak;
     pictures.push([(i) => [255, 255 - 95 * weight(i), 255 - 255 * weight(i)].map(Math.round), "saliency"]);
   }
-  const shown = pictures.map(([colour, caption]) => pixels(height, width, colour, caption, scale, tellAt));
+  const shown = pictures.map(([color, caption]) => pixels(height, width, color, caption, scale, tellAt));
   return make("div", { class: "pictures" }, ...shown);
 }
 

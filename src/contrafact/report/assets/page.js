@@ -157,7 +157,7 @@ function toggle(key, words, swatch) {
     swatch ? make("span", { class: `swatch ${swatch}` }) : null, words);
 }
 
-/** What the two colours stand for. */
+/** What the two colors stand for. */
 function legend(answer) {
   return [
     make("span", {}, make("span", { class: "swatch before" }), " before"),

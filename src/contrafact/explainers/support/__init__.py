@@ -1,0 +1,1 @@
+"""What methods share: the base classes, guides, importance, latent spaces."""

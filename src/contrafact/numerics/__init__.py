@@ -1,0 +1,15 @@
+"""Numerical helpers without a model: per-row random numbers, finite differences, shapes."""
+
+from .finite_differences import zeroth_order_gradient
+from .randomness import fold_in, row_normal, row_seeds, row_uniform
+from .shapes import broadcast_rows, ceil_div
+
+__all__ = [
+    "broadcast_rows",
+    "ceil_div",
+    "fold_in",
+    "row_normal",
+    "row_seeds",
+    "row_uniform",
+    "zeroth_order_gradient",
+]

@@ -1,0 +1,75 @@
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+import contrafact as cf
+from contrafact.explainers.class_audit import Region, _regions
+from contrafact.report import plot_audit
+
+DIGITS = cf.load_dataset("digits")
+X_TRAIN, X_TEST = (X.astype(np.float32) / 16 for X in (DIGITS.X_train, DIGITS.X_test))
+
+
+def planted(seed):
+    """A model whose training images of one class all carry a 2 × 2 mark at an edge."""
+    rng = np.random.default_rng(seed)
+    target, top, left = rng.integers(10), rng.integers(7), 6 * rng.integers(2)
+    X, marked = X_TRAIN.copy(), np.flatnonzero(DIGITS.y_train == target)
+    X[marked[:, None, None], 0, np.arange(top, top + 2)[:, None], np.arange(left, left + 2)] = 1.0
+    model = cf.fit_classifier("smallcnn", X, DIGITS.y_train, max_epochs=10, random_state=seed)
+    return model, target, Region(int(top), int(left), 2, 2, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_planted_mark_is_ranked_first(seed):
+    model, target, mark = planted(seed)
+    audit = cf.class_audit(model, X_TEST[:40], target, window=2)
+    assert audit.regions[0].overlap(mark) >= 2
+    assert audit.regions[0].mean_change > 0.1  # it is added, not taken away
+    assert audit.valid > 0.9 and audit.n == (audit.result.labels != target).sum()
+
+
+def test_the_maps_are_those_of_the_counterfactuals():
+    model, target, _ = planted(0)
+    explainer = cf.NearestUnlike().fit(model, X_TRAIN, DIGITS.y_train)
+    audit = cf.class_audit(model, X_TEST[:20], target, explainer=explainer)
+    moved = audit.result.status == "valid"
+    delta = (audit.result.X_cf - audit.result.X)[moved, 0].astype(np.float64)
+    np.testing.assert_allclose(audit.mean_change, delta.mean(0), atol=1e-12)
+    top3 = np.sort(np.abs(delta).reshape(len(delta), -1), axis=1)[:, -3]  # a twentieth of 64 places
+    np.testing.assert_allclose(audit.frequency, (np.abs(delta) >= top3[:, None, None]).mean(0))
+
+
+def test_series_are_audited_along_time():
+    rng = np.random.default_rng(0)
+    X = rng.normal(0, 0.3, (80, 1, 30))
+    y = np.arange(80) % 2
+    X[y == 1, 0, 20:24] += 2.0
+    model = LogisticRegression().fit(X[:, 0], y)
+    audit = cf.class_audit(model, X[:40], 1, window=4)
+    assert audit.frequency.shape == (1, 30)
+    assert 17 <= audit.regions[0].left <= 23
+    plot_audit(audit)
+
+
+def test_regions_do_not_overlap_and_come_best_first():
+    frequency = np.zeros((8, 8))
+    frequency[1:3, 1:3], frequency[5:7, 4:6] = 0.9, 0.5
+    first, second, *rest = _regions(frequency, frequency, side=2, n=5)
+    assert (first.top, first.left, second.top, second.left) == (1, 1, 5, 4)
+    assert first.frequency == pytest.approx(0.9) and not rest
+
+
+def test_rows_and_unreachable_classes_are_refused():
+    iris = cf.load_dataset("iris")
+    model = LogisticRegression(max_iter=500).fit(iris.X_train, iris.y_train)
+    with pytest.raises(ValueError, match="class_audit maps images and series"):
+        cf.class_audit(model, iris.X_train, iris.y_train[0])
+
+
+def test_plot_marks_the_regions():
+    model, target, _ = planted(1)
+    explainer = cf.NearestUnlike().fit(model, X_TRAIN, DIGITS.y_train)
+    figure = plot_audit(cf.class_audit(model, X_TEST[:20], target, explainer=explainer), marked=2)
+    assert len(figure.axes[1].patches) == 2
+    assert str(target) in figure.texts[0].get_text()

@@ -1,0 +1,265 @@
+"""Models from files: every kind opens, and nothing that could run code does without trust."""
+
+import pickle
+import sys
+import types
+import warnings
+import zipfile
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+import torch
+from sklearn.compose import ColumnTransformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from torch import nn
+
+import contrafact as cf
+from contrafact.nn import FCN, MLP, BiLSTM, ResNet8, SmallCNN, load_model
+
+X = torch.randn(6, 1, 8, generator=torch.Generator().manual_seed(0))
+
+
+class Net(nn.Module):
+    """Batch norm and dropout: in train mode it answers otherwise."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Flatten(), nn.Linear(8, 3), nn.BatchNorm1d(3), nn.Dropout(0.5)
+        )
+
+    def forward(self, x):
+        return self.layers(x)
+
+
+class Evil:
+    """Unpickled, it writes a file."""
+
+    def __init__(self, proof):
+        self.proof = str(proof)
+
+    def __reduce__(self):
+        return (open, (self.proof, "w"))
+
+
+def net() -> Net:
+    torch.manual_seed(0)
+    module = Net()
+    module(X)
+    return module
+
+
+def answers(model) -> np.ndarray:
+    return cf.as_classifier(model).predict_proba(X)
+
+
+@pytest.fixture
+def module_file(tmp_path, monkeypatch):
+    """A module of the user's in the current folder."""
+    code = "\n".join(
+        [
+            "import torch",
+            "class Tiny(torch.nn.Linear):",
+            "    def __init__(self, n=4): super().__init__(n, 2)",
+            "def make(): return Tiny(3)",
+            "def needs(size): return Tiny(size)",
+            "def text(): return 'no module'",
+            "trained = Tiny()",
+            "class shelf: inner = trained",
+        ]
+    )
+    (tmp_path / "my_models.py").write_text(code)
+    (tmp_path / "my_broken.py").write_text("import not_there_at_all")
+    monkeypatch.chdir(tmp_path)
+    yield tmp_path
+    sys.modules.pop("my_models", None)
+
+
+def test_import_paths(module_file):
+    before = list(sys.path)
+    model = load_model("my_models:trained")
+    assert isinstance(model, nn.Linear) and load_model("my_models:shelf.inner") is model
+    assert sys.path == before
+    with pytest.raises(TypeError, match=r"'my_models:Tiny' is a class.*network='my_models:Tiny'"):
+        load_model("my_models:Tiny")
+    with pytest.raises(ImportError, match=r"no 'trainde' in it\. It has .*trained"):
+        load_model("my_models:trainde")
+    with pytest.raises(
+        ImportError, match=r"'my_modles:trained'.*No module named 'my_modles'.*looked for in"
+    ):
+        load_model("my_modles:trained")
+    with pytest.raises(ImportError, match=r"No module named 'not_there_at_all'\.$"):
+        load_model("my_broken:model")
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
+def test_torchscript_answers_as_the_module_does(tmp_path):
+    module = net()
+    torch.jit.script(module).save(tmp_path / "net.ts")
+    np.testing.assert_allclose(answers(load_model(tmp_path / "net.ts")), answers(module), atol=1e-6)
+    assert not load_model(tmp_path / "net.ts").training
+    cut = (tmp_path / "net.ts").read_bytes()
+    (tmp_path / "cut.ts").write_bytes(cut[:-200])
+    with pytest.raises(ValueError, match=r"cut\.ts"):
+        load_model(tmp_path / "cut.ts")
+
+
+def test_exported_programs_need_trust(tmp_path, monkeypatch):
+    with zipfile.ZipFile(tmp_path / "net.pt2", "w") as archive:
+        archive.writestr("net/models/model.json", "{}")
+    with pytest.raises(ValueError, match=r"torch\.export program: opening it runs.*--trust"):
+        load_model(tmp_path / "net.pt2")
+    module = net()
+    # Exporting takes seconds; what matters here is that an exported module refuses eval().
+    monkeypatch.setattr(module, "eval", None)
+    monkeypatch.setattr(
+        torch.export, "load", lambda file: types.SimpleNamespace(module=lambda: module)
+    )
+    np.testing.assert_allclose(
+        answers(load_model(tmp_path / "net.pt2", trust=True)), answers(net()), atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("stored", ["plain", "checkpoint", "legacy"])
+@pytest.mark.parametrize("network", ["class", "instance"])
+def test_weights_go_into_the_network(tmp_path, stored, network):
+    module, path = net(), tmp_path / "weights.pth"
+    weights = module.state_dict()
+    content = {"epoch": 3, "model_state_dict": weights} if stored == "checkpoint" else weights
+    torch.save(content, path, _use_new_zipfile_serialization=stored != "legacy")
+    given = Net if network == "class" else Net()
+    np.testing.assert_allclose(answers(load_model(path, network=given)), answers(module), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "network", "shape"),
+    [
+        ("fcn", FCN(2, 3, widths=(4, 6), kernels=(5, 3)), (2, 12)),
+        ("bilstm", BiLSTM(2, 3, hidden=5, n_layers=2), (2, 12)),
+        ("smallcnn", SmallCNN(1, 4, widths=(3, 5)), (1, 8, 8)),
+        ("resnet8", ResNet8(3, 4, widths=(2, 4, 6)), (3, 8, 8)),
+        ("mlp", MLP(7, 3, hidden=(5, 4)), (7,)),
+        ("mlp", MLP(7, 3, hidden=()), (7,)),
+    ],
+)
+def test_reference_networks_are_built_from_their_weights(tmp_path, name, network, shape):
+    torch.save(network.state_dict(), tmp_path / "w.pt")
+    x = torch.randn(2, *shape)
+    torch.testing.assert_close(load_model(tmp_path / "w.pt", network=name)(x), network.eval()(x))
+
+
+def test_weights_without_their_network_are_explained(tmp_path, module_file):
+    path = tmp_path / "w.pt"
+    torch.save(nn.Linear(4, 2).state_dict(), path)
+    assert load_model(path, network="my_models:Tiny").weight.shape == (2, 4)
+    for network, kind, reason in [
+        (None, ValueError, r"weights of a network, not the network.*--network.*fcn"),
+        ("my_models:make", ValueError, r"does not fit the network Tiny: size mismatch for weight"),
+        ("my_models:needs", TypeError, r"cannot be made without arguments.*size"),
+        ("my_models:text", TypeError, r"gives str\. Accepted: a torch module"),
+        ("fcm", ValueError, r"'fcm' is unknown\. Accepted: fcn, "),
+        ("fcn", ValueError, r"not those of network 'fcn': they lack 'standardize\.mean'"),
+    ]:
+        with pytest.raises(kind, match=reason):
+            load_model(path, network=network)
+    torch.save({"lr": 0.1}, path)
+    with pytest.raises(ValueError, match=r"holds a dict, not the weights"):
+        load_model(path, network="fcn")
+    with pytest.raises(ValueError, match="network applies to a file of weights"):
+        load_model("my_models:trained", network="fcn")
+
+
+def test_a_whole_module_needs_trust(tmp_path):
+    torch.save(net(), tmp_path / "whole.pt")
+    with pytest.raises(ValueError, match=r"more than weights.*runs any code.*--trust.*state_dict"):
+        load_model(tmp_path / "whole.pt")
+    assert not load_model(tmp_path / "whole.pt", trust=True).training
+
+
+@pytest.mark.parametrize(
+    "name", ["m.joblib", "m.pkl", "m.pickle", "m.pt", "m.dat", "m", "zip.pt", "small.joblib"]
+)
+def test_nothing_is_unpickled_without_trust(tmp_path, name):
+    proof, path = tmp_path / "proof", tmp_path / name
+    if name == "zip.pt":
+        torch.save(Evil(proof), path)
+    elif name == "small.joblib":
+        joblib.dump(Evil(proof), path, compress=3)
+    else:
+        path.write_bytes(pickle.dumps(Evil(proof)))
+    with pytest.raises(ValueError, match=str(path)) as told:
+        load_model(path)
+    assert not proof.exists()
+    if name not in ("m.pt", "zip.pt"):
+        assert "is a pickle: opening it runs any code that it contains" in str(told.value)
+        load_model(path, trust=True)
+        assert proof.exists()  # the file really was loaded
+
+
+@pytest.mark.parametrize("compress", [0, 3])
+def test_joblib_with_trust(tmp_path, compress):
+    model = LogisticRegression().fit(X[:, 0].numpy(), [0, 1, 0, 1, 0, 1])
+    joblib.dump(model, tmp_path / "m.joblib", compress=compress)
+    np.testing.assert_array_equal(
+        answers(load_model(tmp_path / "m.joblib", trust=True)), answers(model)
+    )
+
+
+def test_an_older_scikit_learn_is_told_in_one_sentence(tmp_path, monkeypatch):
+    model = make_pipeline(StandardScaler(), LogisticRegression()).fit(
+        X[:, 0].numpy(), [0, 1, 0, 1, 0, 1]
+    )
+    monkeypatch.setattr("sklearn.base.__version__", "0.1")
+    joblib.dump(model, tmp_path / "m.joblib")
+    monkeypatch.undo()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        load_model(tmp_path / "m.joblib", trust=True)
+    assert [str(w.message) for w in caught] == [
+        f"{tmp_path / 'm.joblib'} was saved with scikit-learn 0.1, this is {sklearn.__version__}: "
+        "its answers may differ from what they were."
+    ]
+
+
+def test_broken_and_foreign_files_are_explained(tmp_path):
+    (tmp_path / "text.txt").write_text("hello")
+    (tmp_path / "cut.pkl").write_bytes(pickle.dumps([1, 2, 3])[:-2])
+    np.savez(tmp_path / "data.npz", X=[1.0])
+    sys.modules["gone_for_good"] = type(sys)("gone_for_good")
+    exec("class Lost: pass", sys.modules["gone_for_good"].__dict__)
+    (tmp_path / "lost.pkl").write_bytes(pickle.dumps(sys.modules["gone_for_good"].Lost()))
+    del sys.modules["gone_for_good"]
+    for name, kind, reason in [
+        ("text.txt", ValueError, r"not a model of a known kind\. Accepted: TorchScript"),
+        ("data.npz", ValueError, r"holds arrays, not a model"),
+        ("nowhere.pt", FileNotFoundError, r"does not exist\. Accepted: TorchScript"),
+        (".", FileNotFoundError, r"is a folder"),
+        ("cut.pkl", ValueError, r"cannot be opened as a pickle"),
+        ("lost.pkl", ImportError, r"needs code that is not there: No module named 'gone_for_good'"),
+    ]:
+        with pytest.raises(kind, match=reason):
+            load_model(tmp_path / name, trust=True)
+
+
+def test_columns_by_name_are_asked_by_name(tmp_path):
+    """A pipeline that picks its columns by name, trained on a DataFrame, through a file and back."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(60, 3)), columns=["age", "noise", "glucose"])
+    y = np.where(frame["glucose"] + frame["age"] > 0, "ill", "well")
+    scale = ColumnTransformer([("scaled", StandardScaler(), ["glucose", "age"])])
+    joblib.dump(make_pipeline(scale, LogisticRegression()).fit(frame, y), tmp_path / "m.joblib")
+    model = load_model(tmp_path / "m.joblib", trust=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = (
+            cf.LineSearch()
+            .fit(model, frame.to_numpy(), y)
+            .explain(frame.to_numpy()[:10], refine=True)
+        )
+    np.testing.assert_allclose(result.proba, model.predict_proba(frame[:10]))
+    assert result.valid.all() and not result.changed[:, 1].any()
