@@ -1,0 +1,223 @@
+"""Declarative checks of parameters: a rule per name, one message for all of them.
+
+A class lists its rules once and the base class checks them before any work:
+
+    rules = {"learning_rate": Real(above=0), "max_iter": Integer(at_least=1)}
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+
+class Rule(ABC):
+    """A condition on the value of one parameter."""
+
+    @abstractmethod
+    def accepts(self, value: Any) -> bool:
+        """Return whether the value satisfies the rule."""
+
+    @abstractmethod
+    def __str__(self) -> str:
+        """Describe the accepted values, to follow "must be"."""
+
+    def __or__(self, other: Rule) -> Rule:
+        """Combine two rules: a value that satisfies either is accepted."""
+        return Either(self, other)
+
+
+class Either(Rule):
+    """Accept what one of two rules accepts."""
+
+    def __init__(self, first: Rule, second: Rule) -> None:
+        self.first = first
+        self.second = second
+
+    def accepts(self, value: Any) -> bool:
+        return self.first.accepts(value) or self.second.accepts(value)
+
+    def __str__(self) -> str:
+        return f"{self.first} or {self.second}"
+
+
+class Real(Rule):
+    """Accept a real number within an interval; NaN is never accepted.
+
+    Parameters
+    ----------
+    above, below : float, optional
+        Exclusive bounds.
+    at_least, at_most : float, optional
+        Inclusive bounds.
+    finite : bool, default=True
+        Refuse infinite values.
+    """
+
+    kind: Any = numbers.Real
+    noun = "a number"
+
+    def __init__(
+        self,
+        *,
+        above: float | None = None,
+        at_least: float | None = None,
+        below: float | None = None,
+        at_most: float | None = None,
+        finite: bool = True,
+    ) -> None:
+        self.above = above
+        self.at_least = at_least
+        self.below = below
+        self.at_most = at_most
+        self.finite = finite
+
+    def accepts(self, value: Any) -> bool:
+        if isinstance(value, (bool, np.bool_)) or not isinstance(value, self.kind):
+            return False
+        if math.isnan(value) or (self.finite and math.isinf(value)):
+            return False
+        return (
+            (self.above is None or value > self.above)
+            and (self.at_least is None or value >= self.at_least)
+            and (self.below is None or value < self.below)
+            and (self.at_most is None or value <= self.at_most)
+        )
+
+    def __str__(self) -> str:
+        limits = {
+            "above": self.above,
+            "at least": self.at_least,
+            "below": self.below,
+            "at most": self.at_most,
+        }
+        words = [f"{word} {limit:g}" for word, limit in limits.items() if limit is not None]
+        return " ".join([self.noun, " and ".join(words)]).strip()
+
+
+class Integer(Real):
+    """Accept a whole number within an interval; booleans are refused."""
+
+    kind = numbers.Integral
+    noun = "a whole number"
+
+
+class OneOf(Rule):
+    """Accept one of the listed values."""
+
+    def __init__(self, *values: Any) -> None:
+        self.values = values
+
+    def accepts(self, value: Any) -> bool:
+        return any(type(value) is type(known) and value == known for known in self.values)
+
+    def __str__(self) -> str:
+        *most, last = (repr(value) for value in self.values)
+        return f"{', '.join(most)} or {last}" if most else last
+
+
+class Boolean(Rule):
+    """Accept True or False."""
+
+    def accepts(self, value: Any) -> bool:
+        return isinstance(value, (bool, np.bool_))
+
+    def __str__(self) -> str:
+        return "True or False"
+
+
+class Nothing(Rule):
+    """Accept None."""
+
+    def accepts(self, value: Any) -> bool:
+        return value is None
+
+    def __str__(self) -> str:
+        return "None"
+
+
+class Instance(Rule):
+    """Accept an object of a class.
+
+    Parameters
+    ----------
+    kind : type
+        The class.
+    noun : str, optional
+        How to name such objects in the message; default: the name of the class.
+    """
+
+    def __init__(self, kind: type, noun: str | None = None) -> None:
+        self.kind = kind
+        self.noun = noun or f"a {kind.__name__} object"
+
+    def accepts(self, value: Any) -> bool:
+        return isinstance(value, self.kind)
+
+    def __str__(self) -> str:
+        return self.noun
+
+
+class Function(Rule):
+    """Accept anything that can be called, other than a class."""
+
+    def accepts(self, value: Any) -> bool:
+        return callable(value) and not isinstance(value, type)
+
+    def __str__(self) -> str:
+        return "a function"
+
+
+class Satisfies(Rule):
+    """Accept what a predicate accepts.
+
+    Parameters
+    ----------
+    predicate : function of one value
+        Returns whether the value is accepted.
+    noun : str
+        The accepted values in words, to follow "must be".
+    """
+
+    def __init__(self, predicate: Callable[[Any], bool], noun: str) -> None:
+        self.predicate = predicate
+        self.noun = noun
+
+    def accepts(self, value: Any) -> bool:
+        return bool(self.predicate(value))
+
+    def __str__(self) -> str:
+        return self.noun
+
+
+def check_parameters(owner: str, rules: Mapping[str, Rule], values: Mapping[str, Any]) -> None:
+    """Check values against the rules of their names.
+
+    Parameters
+    ----------
+    owner : str
+        What the parameters belong to; starts the message.
+    rules : mapping of str to Rule
+        The rule of each name; names without one are not checked.
+    values : mapping of str to object
+        The values given.
+
+    Raises
+    ------
+    ValueError
+        For the first value that its rule does not accept.
+
+    Examples
+    --------
+    >>> check_parameters("CELS", {"max_iter": Integer(at_least=1)}, {"max_iter": 0})
+    Traceback (most recent call last):
+    ValueError: CELS: max_iter must be a whole number at least 1, got 0.
+    """
+    for name, rule in rules.items():
+        if name in values and not rule.accepts(values[name]):
+            raise ValueError(f"{owner}: {name} must be {rule}, got {values[name]!r}.")
