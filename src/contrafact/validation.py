@@ -19,6 +19,9 @@ import numpy as np
 class Rule(ABC):
     """A condition on the value of one parameter."""
 
+    #: what a value that is not accepted raises
+    error: type[Exception] = ValueError
+
     @abstractmethod
     def accepts(self, value: Any) -> bool:
         """Return whether the value satisfies the rule."""
@@ -38,6 +41,7 @@ class Either(Rule):
     def __init__(self, first: Rule, second: Rule) -> None:
         self.first = first
         self.second = second
+        self.error = TypeError if TypeError in (first.error, second.error) else ValueError
 
     def accepts(self, value: Any) -> bool:
         return self.first.accepts(value) or self.second.accepts(value)
@@ -152,6 +156,8 @@ class Instance(Rule):
         How to name such objects in the message; default: the name of the class.
     """
 
+    error = TypeError
+
     def __init__(self, kind: type, noun: str | None = None) -> None:
         self.kind = kind
         self.noun = noun or f"a {kind.__name__} object"
@@ -209,8 +215,9 @@ def check_parameters(owner: str, rules: Mapping[str, Rule], values: Mapping[str,
 
     Raises
     ------
-    ValueError
-        For the first value that its rule does not accept.
+    ValueError, TypeError
+        For the first value that its rule does not accept; TypeError where an object of a certain
+        class is required.
 
     Examples
     --------
@@ -220,4 +227,4 @@ def check_parameters(owner: str, rules: Mapping[str, Rule], values: Mapping[str,
     """
     for name, rule in rules.items():
         if name in values and not rule.accepts(values[name]):
-            raise ValueError(f"{owner}: {name} must be {rule}, got {values[name]!r}.")
+            raise rule.error(f"{owner}: {name} must be {rule}, got {values[name]!r}.")

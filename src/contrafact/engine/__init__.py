@@ -1,9 +1,20 @@
 """What every explainer shares: the request, the way to the model, the tasks, the result."""
 
-from .batch import Batch, Candidates
 from .budget import Budget
 from .constraints import Constraints
+from .oracle import Oracle
+from .request import Request
 from .result import Counterfactuals
 from .tags import Tags
+from .tasks import Candidates, Tasks
 
-__all__ = ["Batch", "Budget", "Candidates", "Constraints", "Counterfactuals", "Tags"]
+__all__ = [
+    "Budget",
+    "Candidates",
+    "Constraints",
+    "Counterfactuals",
+    "Oracle",
+    "Request",
+    "Tags",
+    "Tasks",
+]

@@ -1,53 +1,94 @@
-"""From candidates to Counterfactuals: the audit, the model's last word, status and messages."""
+"""From candidates to Counterfactuals: constraints are checked, the model is asked a last time."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from ..models.classifier import Array, Classifier
-from ..numerics.randomness import row_seeds
-from .batch import Batch, Candidates
+from ..models.classifier import Array, Classifier, Verdict
+from ..numerics import row_seeds
 from .instances import Instances
-from .isolation import gather, isolate
+from .isolation import describe_exception, gather_verdicts, isolate
+from .oracle import Oracle
 from .result import Counterfactuals
+from .statuses import describe_statuses
+from .tasks import Candidates
+from .verdicts import is_finite, target_value
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What became of some rows of a request, before the model is asked for the last time."""
+class Part:
+    """What was found for some instances of a request, before the model is asked a last time.
 
-    batch: Batch
+    `searched` marks the instances that were worked on; all others are returned unchanged.
+    """
+
+    oracle: Oracle
     instances: Instances
+    searched: Tensor
     found: Candidates
-    already: Tensor
-    impossible: list[str]
+
+
+@dataclass(frozen=True)
+class Entries:
+    """One entry per counterfactual: its instance, its array, and the candidate it comes from.
+
+    `candidate` is -1 where the method found none and the best attempt stands in.
+    """
+
+    row: Tensor
+    x_cf: Tensor
+    candidate: Tensor
+
+    def take(self, which: Tensor) -> Entries:
+        return Entries(self.row[which], self.x_cf[which], self.candidate[which])
 
 
 def assemble(
-    parts: Sequence[Outcome],
+    parts: Sequence[Part],
     instances: Instances,
     classifier: Classifier,
     provenance: dict[str, Any],
     seconds: float,
 ) -> Counterfactuals:
-    """One result of all parts of a request."""
+    """Make one result of all parts of a request.
+
+    Parameters
+    ----------
+    parts : sequence of Part
+        The request in order, split by instances.
+    instances : Instances
+        All instances.
+    classifier : Classifier
+        The model.
+    provenance : dict
+        Method, parameters, version, seed and options.
+    seconds : float
+        Wall time of the whole request.
+
+    Returns
+    -------
+    Counterfactuals
+        The result; `valid` is what the model says of the returned arrays.
+    """
     columns: list[dict[str, Array]] = []
     infos: list[dict[str, Array]] = []
+    exceptions: dict[int, Exception] = {}
     first_row = 0
     for part in parts:
-        column, info = _part(part, classifier)
+        column, info = _assemble_part(part, classifier)
         column["source"] = column["source"] + first_row
-        first_row += len(part.batch)
         columns.append(column)
         infos.append(info)
-    joined = {key: np.concatenate([column[key] for column in columns]) for key in columns[0]}
-    keys = {key for info in infos for key in info}
+        for row, error in part.oracle.states.exceptions.items():
+            exceptions[first_row + row] = error
+        first_row += len(part.instances)
+    joined = {name: np.concatenate([column[name] for column in columns]) for name in columns[0]}
     size = len(joined["source"])
     return Counterfactuals(
         X=instances.restore(joined.pop("X")),
@@ -55,197 +96,197 @@ def assemble(
         seconds=np.full(size, seconds / max(size, 1)),
         classes=classifier.classes,
         modality=instances.modality,
-        info={key: _join_info(key, infos, columns) for key in sorted(keys)},
+        info=_join_infos(infos, [len(column["source"]) for column in columns]),
         provenance=provenance,
         names=instances.names,
+        exceptions=exceptions,
         **joined,
     )
 
 
-def _part(part: Outcome, classifier: Classifier) -> tuple[dict[str, Array], dict[str, Array]]:
-    batch, instances = part.batch, part.instances
-    found, owner, x_cf = _rows(part)
-    x_cf = _audit(batch, _finite(batch, x_cf, owner), owner, part)
-    original, final = _exact(instances, x_cf, owner, batch)
-    keep = _distinct(final, owner.cpu().numpy(), batch.k)
-    owner, found, original, final = owner[keep], found[keep], original[keep], final[keep]
+def _assemble_part(
+    part: Part,
+    classifier: Classifier,
+) -> tuple[dict[str, Array], dict[str, Array]]:
+    oracle = part.oracle
+    entries = _one_or_more_per_instance(part)
+    entries = _replace_nonfinite(oracle, entries)
+    entries = _enforce_constraints(oracle, entries, part.searched)
+    original, final = _exact_arrays(part, entries)
+    kept = _distinct(final, entries.row.cpu().numpy(), oracle.request.k)
+    entries = entries.take(torch.from_numpy(kept).to(entries.row.device))
+    original = original[kept]
+    final = final[kept]
+    verdict = _final_verdict(oracle, entries.row, final)
 
-    answers, unanswered = isolate(lambda rows: classifier.verdict(final[rows.numpy()]), len(final))
-    verdict = gather(answers, len(final), len(classifier.classes), batch.x.device)
-    target = batch.target[owner]
-    valid = (verdict.label == target).cpu().numpy()
-    for row, reason in unanswered.items():
-        batch.fail(owner[row : row + 1], reason)
-    mute = ~(verdict.proba.isfinite().all(1) & verdict.score.isfinite().all(1))
-    batch.fail(owner[mute], "the model returned NaN or inf for the counterfactual")
-    after = verdict.proba.gather(1, target[:, None])[:, 0].cpu().numpy()
-    source = owner.cpu().numpy()
-    status, message = _status(part, source, valid, after, classifier)
+    source = entries.row.cpu().numpy()
+    target = oracle.question.target[entries.row]
+    reached = (verdict.label == target).cpu().numpy()
+    p_target = target_value(verdict.proba, target).cpu().numpy()
+    status, message = describe_statuses(oracle, source, reached, p_target)
+    before = oracle.question.before[entries.row]
     classes = classifier.classes
     column = {
         "X": original,
         "X_cf": final,
         "source": source,
-        "labels": classes[batch.label[owner].cpu().numpy()],
+        "labels": classes[before.label.cpu().numpy()],
         "cf_labels": classes[verdict.label.cpu().numpy()],
         "target": classes[target.cpu().numpy()],
-        "proba": batch.verdict.proba[owner].cpu().numpy(),
+        "proba": before.proba.cpu().numpy(),
         "cf_proba": verdict.proba.cpu().numpy(),
-        "valid": valid & (status != "error"),
+        "valid": reached & (status != "error"),
         "status": status,
         "message": message,
-        "calls": _calls(batch.meter.spent.numpy(), source, classifier.rows_per_verdict),
+        "calls": _calls(oracle, source),
     }
-    info = {
-        key: _spread_info(
-            values[found[found >= 0]].detach().cpu().numpy(), found.cpu().numpy() >= 0
-        )
-        for key, values in part.found.info.items()
-    }
-    return column, info
+    return column, _info_of_entries(part.found, entries.candidate)
 
 
-def _rows(part: Outcome) -> tuple[Tensor, Tensor, Tensor]:
-    """One entry per counterfactual: its candidate (−1: none), the row it belongs to, its array.
-
-    A row without a candidate is represented by its best attempt.
-    """
-    batch, found = part.batch, part.found
-    has = torch.zeros(len(batch), dtype=torch.bool, device=batch.x.device)
-    has[found.rows] = True
-    bare = (~has).nonzero().flatten()
-    which = torch.cat(
-        [torch.arange(len(found.rows), device=bare.device), torch.full_like(bare, -1)]
+def _one_or_more_per_instance(part: Part) -> Entries:
+    """Collect the candidates by instance; the best attempt stands in where there is none."""
+    found = part.found
+    row = found.tasks.row
+    has_candidate = torch.zeros(len(part.instances), dtype=torch.bool, device=row.device)
+    has_candidate[row] = True
+    bare = (~has_candidate).nonzero().flatten()
+    number = torch.arange(len(row), device=row.device)
+    entries = Entries(
+        row=torch.cat([row, bare]),
+        x_cf=torch.cat([found.x, part.oracle.best[bare]]),
+        candidate=torch.cat([number, torch.full_like(bare, -1)]),
     )
-    owner = torch.cat([found.rows, bare])
-    x_cf = torch.cat([found.x, batch.best_attempts(bare)])
-    order = owner.argsort(stable=True)
-    return which[order], owner[order], x_cf[order]
+    return entries.take(entries.row.argsort(stable=True))
 
 
-def _finite(batch: Batch, x_cf: Tensor, owner: Tensor) -> Tensor:
-    """NaN is no counterfactual, whatever the model makes of it: the row's best attempt stands in."""
-    broken = ~x_cf.flatten(1).isfinite().all(1)
-    batch.fail(owner[broken], "the method returned NaN or inf")
-    x_cf = x_cf.clone()
-    x_cf[broken] = batch.best_attempts(owner[broken])
-    return x_cf
+def _replace_nonfinite(oracle: Oracle, entries: Entries) -> Entries:
+    """Put the best attempt in place of a candidate with NaN or inf, and mark the failure."""
+    broken = ~entries.x_cf.flatten(1).isfinite().all(1)
+    if not bool(broken.any()):
+        return entries
+    rows = entries.row[broken]
+    oracle.states.fail(rows, "the method returned NaN or inf")
+    x_cf = entries.x_cf.clone()
+    x_cf[broken] = oracle.best[rows]
+    return replace(entries, x_cf=x_cf)
 
 
-def _audit(batch: Batch, x_cf: Tensor, owner: Tensor, part: Outcome) -> Tensor:
-    """Whatever a method returns, nothing leaves that breaks a constraint."""
-    if batch.feasible is None:
-        return x_cf
-    impossible = torch.tensor([bool(reason) for reason in part.impossible], dtype=torch.bool)
-    untouched = part.already | impossible.to(x_cf.device)
-    broken = ~batch.feasible.allows(x_cf, batch.x[owner]) & ~untouched[owner]
-    x, x_cf = batch.x[owner], x_cf.clone()
-    x_cf[broken] = batch.feasible.project(x_cf[broken], x[broken])
-    stuck = broken & ~batch.feasible.allows(x_cf, x)
+def _enforce_constraints(oracle: Oracle, entries: Entries, searched: Tensor) -> Entries:
+    """Bring within the constraints whatever a method returned; undo what cannot be."""
+    feasible_set = oracle.feasible_set
+    if feasible_set is None:
+        return entries
+    x = oracle.question.x[entries.row]
+    x_cf = entries.x_cf.clone()
+    broken = ~feasible_set.allows(x_cf, x) & searched[entries.row]
+    x_cf[broken] = feasible_set.project(x_cf[broken], x[broken])
+    stuck = broken & ~feasible_set.allows(x_cf, x)
     x_cf[stuck] = x[stuck]
-    batch.refuse(owner[stuck], f"no change was found that keeps {batch.feasible.describe()}")
-    return x_cf
+    reason = f"no change was found that keeps {feasible_set.describe()}"
+    oracle.states.refuse(entries.row[stuck], reason)
+    return replace(entries, x_cf=x_cf)
 
 
-def _exact(instances: Instances, x_cf: Tensor, owner: Tensor, batch: Batch) -> tuple[Array, Array]:
-    """The arrays as returned: what was not changed is the user's own number, to the last bit.
+def _exact_arrays(part: Part, entries: Entries) -> tuple[Array, Array]:
+    """Return instances and counterfactuals in the user's numbers.
 
-    The dtype holds both the user's numbers and the model's, so nothing is rounded after the model decided.
+    What was not changed is the user's own number to the last bit. The dtype holds both the user's
+    numbers and the model's, so nothing is rounded after the model decided.
     """
-    found = x_cf.detach().cpu().numpy()
-    dtype = np.result_type(instances.values.dtype, found.dtype)
-    rows = owner.cpu().numpy()
-    original = instances.values[rows].astype(dtype)
-    kept = (x_cf == batch.x[owner]).cpu().numpy()
-    final = np.where(kept, original, found.astype(dtype))
-    if batch.feasible is not None:
-        lower, upper = batch.feasible.bounds(dtype)
-        changed = (final != original).any(tuple(range(1, final.ndim)), keepdims=True)
-        free = ~batch.feasible.frozen.cpu().numpy() & changed
-        final = np.where(free, np.clip(final, lower, upper), final)
-        if batch.feasible.max_step is not None:
-            # Two numbers that the model sees one step apart may be a hair more in the user's precision.
-            steep = (
-                np.abs(np.diff(final, axis=-1)).max((1, 2), keepdims=True, initial=0)
-                > batch.feasible.max_step
-            )
-            final = np.where(free & steep, found.astype(dtype), final)
+    oracle = part.oracle
+    found = entries.x_cf.detach().cpu().numpy()
+    values = part.instances.values
+    dtype = np.result_type(values.dtype, found.dtype)
+    original = values[entries.row.cpu().numpy()].astype(dtype)
+    found = found.astype(dtype)
+    unchanged = (entries.x_cf == oracle.question.x[entries.row]).cpu().numpy()
+    final = np.where(unchanged, original, found)
+    feasible_set = oracle.feasible_set
+    if feasible_set is None:
+        return original, final
+    lower, upper = feasible_set.bounds(dtype)
+    other_axes = tuple(range(1, final.ndim))
+    has_changed = (final != original).any(other_axes, keepdims=True)
+    free = ~feasible_set.frozen.cpu().numpy() & has_changed
+    final = np.where(free, np.clip(final, lower, upper), final)
+    if feasible_set.max_step is not None:
+        # Steps that the model sees as allowed may be a hair too large in the user's precision.
+        steps = np.abs(np.diff(final, axis=-1))
+        too_steep = steps.max((1, 2), keepdims=True, initial=0) > feasible_set.max_step
+        final = np.where(free & too_steep, found, final)
     return original, final
 
 
 def _distinct(final: Array, source: Array, k: int) -> Array:
-    """Positions of the rows to keep: up to k counterfactuals of one instance, no two alike."""
+    """Return the positions to keep: up to k counterfactuals of an instance, no two alike."""
     keys = source if k == 1 else row_seeds(final, 0, source)
     first = np.sort(np.unique(keys, return_index=True)[1])
-    return first[np.arange(len(first)) - np.searchsorted(source[first], source[first]) < k]
+    owner = source[first]
+    place = np.arange(len(first)) - np.searchsorted(owner, owner)
+    return first[place < k]
 
 
-def _calls(spent: Array, source: Array, rows_per_verdict: int) -> Array:
-    """Model rows per counterfactual; those of one instance share its search, so that the sum is the truth."""
-    counts = np.bincount(source, minlength=len(spent))
-    position = np.arange(len(source)) - np.searchsorted(source, source)
-    total = spent + rows_per_verdict
-    share = total[source] // counts[source] + (position < total[source] % counts[source])
-    return np.asarray(share + rows_per_verdict)
-
-
-def _spread_info(known: Array, has: Array) -> Array:
-    """One value per counterfactual; NaN, −1 or False where there was no candidate."""
-    blank = {"f": np.nan, "i": -1, "b": False}[known.dtype.kind]
-    out = np.full((len(has), *known.shape[1:]), blank, dtype=known.dtype)
-    out[has] = known
-    return out
-
-
-def _join_info(key: str, infos: list[dict[str, Array]], columns: list[dict[str, Array]]) -> Array:
-    """One key of all parts; a part where the method had nothing to do has none of its own."""
-    known = next(info[key] for info in infos if key in info)[:0]
-    return np.concatenate(
-        [
-            info[key] if key in info else _spread_info(known, np.zeros(len(column["source"]), bool))
-            for info, column in zip(infos, columns, strict=True)
-        ]
+def _final_verdict(oracle: Oracle, row: Tensor, final: Array) -> Verdict:
+    """Ask the model about the arrays as they are returned."""
+    classifier = oracle.classifier
+    answers = isolate(
+        lambda rows: classifier.verdict(final[rows.numpy()]),
+        len(final),
+        oracle.request.on_error,
     )
+    n_classes = len(classifier.classes)
+    verdict = gather_verdicts(answers.results, len(final), n_classes, row.device)
+    for entry, error in answers.exceptions.items():
+        oracle.states.fail(row[entry : entry + 1], describe_exception(error), error)
+    unusable = ~is_finite(verdict)
+    reason = "the model returned NaN or inf for the counterfactual"
+    oracle.states.fail(row[unusable], reason)
+    return verdict
 
 
-def _status(
-    part: Outcome, source: Array, valid: Array, after: Array, classifier: Classifier
-) -> tuple[Array, Array]:
-    """Why each row is as it is."""
-    batch = part.batch
-    counts = np.bincount(source, minlength=len(batch))
-    already, exhausted = part.already.cpu().numpy(), batch.meter.exhausted.numpy()
-    classes, target = classifier.classes.tolist(), batch.target.tolist()
-    status, message = [], []
-    for j, row in enumerate(source.tolist()):
-        wanted = repr(classes[target[row]])
-        best = f"best P({wanted}) = {after[j]:.2f}"
-        if batch.failures[row]:
-            entry = ("error", batch.failures[row])
-        elif already[row]:
-            entry = ("already_target", "")
-        elif part.impossible[row]:
-            entry = ("infeasible", part.impossible[row])
-        elif valid[j]:
-            entry = ("valid", "")
-            if counts[row] < batch.k:
-                why = batch.refusals[row] or (
-                    "the budget ran out" if exhausted[row] else "no more were found"
-                )
-                entry = ("valid", f"{counts[row]} of {batch.k} counterfactuals: {why}")
-            elif batch.confidence is not None and after[j] < batch.confidence:
-                entry = (
-                    "valid",
-                    f"P({wanted}) = {after[j]:.2f}, below the {batch.confidence:g} asked for",
-                )
-        elif exhausted[row]:
-            entry = ("budget", f"the budget ran out; {best}")
-        elif batch.refusals[row]:
-            entry = ("infeasible", batch.refusals[row])
-        elif batch.feasible is not None:
-            entry = ("infeasible", f"not reached with {batch.feasible.describe()}; {best}")
-        else:
-            entry = ("invalid", f"not reached; {best}")
-        status.append(entry[0])
-        message.append(entry[1])
-    return np.array(status, dtype="U14"), np.array(message, dtype=str)
+def _calls(oracle: Oracle, source: Array) -> Array:
+    """Share the model rows of an instance among its counterfactuals.
+
+    The shares are whole numbers, so that the column adds up to the number of model rows.
+    """
+    spent = oracle.meter.spent.numpy()
+    per_verdict = oracle.classifier.rows_per_verdict
+    total = (spent + per_verdict)[source]
+    count = np.bincount(source, minlength=len(spent))[source]
+    place = np.arange(len(source)) - np.searchsorted(source, source)
+    share = total // count + (place < total % count)
+    return np.asarray(share + per_verdict)
+
+
+def _info_of_entries(found: Candidates, candidate: Tensor) -> dict[str, Array]:
+    """Return the method's info, one value per counterfactual."""
+    position = candidate.cpu().numpy()
+    has_candidate = position >= 0
+    info = {}
+    for name, values in found.info.items():
+        known = values.detach().cpu().numpy()[position[has_candidate]]
+        info[name] = _fill_blanks(known, has_candidate)
+    return info
+
+
+def _fill_blanks(known: Array, has_value: Array) -> Array:
+    """Spread known values over entries; NaN, -1 or False where there is none."""
+    blanks = {"f": np.nan, "i": -1, "b": False}
+    blank = blanks[known.dtype.kind]
+    values = np.full((len(has_value), *known.shape[1:]), blank, dtype=known.dtype)
+    values[has_value] = known
+    return values
+
+
+def _join_infos(infos: list[dict[str, Array]], sizes: list[int]) -> dict[str, Array]:
+    """Join the info of all parts; a part where the method had nothing to do has none."""
+    names = sorted({name for info in infos for name in info})
+    joined = {}
+    for name in names:
+        example = next(info[name] for info in infos if name in info)[:0]
+        pieces = []
+        for info, size in zip(infos, sizes, strict=True):
+            blank = _fill_blanks(example, np.zeros(size, dtype=bool))
+            pieces.append(info.get(name, blank))
+        joined[name] = np.concatenate(pieces)
+    return joined

@@ -1,4 +1,4 @@
-"""Budget: how many model rows and seconds a request may cost, and the meter that keeps to it."""
+"""Budget: how many model rows and seconds a request may cost, and the meter that enforces it."""
 
 from __future__ import annotations
 
@@ -8,18 +8,23 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from ..numerics import occurrence
+from ..validation import Integer, Nothing, Real, check_parameters
+
 
 @dataclass(frozen=True)
 class Budget:
-    """A limit on one call of `explain`; every method keeps its best attempt and stops in time.
+    """Limit the cost of one call of `explain`.
+
+    Every method keeps its best attempt and stops in time.
 
     Parameters
     ----------
     calls : int, optional
-        Rows the model may be asked about, all instances together. Every instance may spend the same share,
-        so that its result does not depend on its neighbors.
+        Rows the model may be asked about, all instances together. Every instance may spend the
+        same share, so that its result does not depend on the other instances.
     seconds : float, optional
-        Wall time. Model batches under way are finished.
+        Wall time in seconds. A model batch that has started is finished.
 
     Examples
     --------
@@ -31,58 +36,99 @@ class Budget:
     seconds: float | None = None
 
     def __post_init__(self) -> None:
-        if self.calls is not None and self.calls < 1:
-            raise ValueError(f"budget.calls must be at least 1, got {self.calls}.")
-        if self.seconds is not None and not self.seconds > 0:
-            raise ValueError(f"budget.seconds must be positive, got {self.seconds}.")
+        rules = {
+            "calls": Nothing() | Integer(at_least=1),
+            "seconds": Nothing() | Real(above=0, finite=False),
+        }
+        check_parameters("Budget", rules, vars(self))
 
 
 class Meter:
-    """Counts model rows per instance and says which instances may still ask.
+    """Count model rows per instance and decide which instances may still ask.
 
-    `allowance` is what each instance may spend while searching; `exhausted` marks those that were refused.
+    Parameters
+    ----------
+    n : int
+        Number of instances.
+    allowance : Tensor of shape (n,), optional
+        Model rows each instance may spend during the search; None: no limit.
+    deadline : float, optional
+        Value of `time.perf_counter` from which on nobody may ask; None: no deadline.
     """
 
     def __init__(
-        self, n: int, allowance: Tensor | None = None, deadline: float | None = None
+        self,
+        n: int,
+        allowance: Tensor | None = None,
+        deadline: float | None = None,
     ) -> None:
-        self.allowance, self.deadline = allowance, deadline
+        self.allowance = allowance
+        self.deadline = deadline
         self.spent = torch.zeros(n, dtype=torch.long)
-        self.exhausted = torch.zeros(n, dtype=torch.bool)
+
+    @property
+    def limited(self) -> bool:
+        """Whether there is any limit at all."""
+        return self.allowance is not None or self.deadline is not None
 
     def take(self, rows: Tensor) -> Meter:
-        """A fresh meter for some rows, with what is left of their allowance."""
-        left = None if self.allowance is None else self.allowance[rows] - self.spent[rows]
+        """Return a fresh meter for some instances, with what is left of their allowance."""
+        left = None
+        if self.allowance is not None:
+            left = self.allowance[rows] - self.spent[rows]
         return Meter(len(rows), left, self.deadline)
 
     def charge(self, rows: Tensor, cost: int = 1) -> None:
-        """`cost` model rows for every entry of `rows`; refused, and nothing charged, beyond the allowance."""
+        """Charge `cost` model rows for every entry of `rows`.
+
+        Parameters
+        ----------
+        rows : Tensor of shape (m,)
+            Instance of each entry; an instance may occur several times.
+        cost : int, default=1
+            Model rows per entry.
+
+        Raises
+        ------
+        RuntimeError
+            If an instance exceeds its allowance; nothing is charged then.
+        """
         spent = self.spent + cost * torch.bincount(rows.cpu(), minlength=len(self.spent))
         if self.allowance is not None and bool((spent > self.allowance).any()):
             raise RuntimeError(
-                "A method asked the model beyond its budget; ask Batch.affords first."
+                "A method asked the model beyond its budget; check Tasks.affords before asking."
             )
         self.spent = spent
 
-    def can_pay(self, rows: Tensor, cost: int) -> Tensor:
-        """Mask over `rows`: which can pay `cost` more model rows, a row that occurs twice paying twice.
+    def charge_share(self, rows: Tensor, cost: int = 1) -> None:
+        """Reduce the allowance for answers that another instance paid for.
 
-        The others are marked exhausted.
+        Such an answer costs no model row. It counts toward the allowance all the same: otherwise
+        how far an instance gets would depend on the other instances of the request.
+        """
+        if self.allowance is not None:
+            count = torch.bincount(rows, minlength=len(self.spent))
+            self.allowance = self.allowance - cost * count
+
+    def can_pay(self, rows: Tensor, cost: int) -> Tensor:
+        """Find the entries whose instance can pay `cost` more model rows.
+
+        Parameters
+        ----------
+        rows : Tensor of shape (m,)
+            Instance of each entry; one that occurs twice pays twice.
+        cost : int
+            Model rows per entry.
+
+        Returns
+        -------
+        Tensor of bool, shape (m,)
+            True for entries that can pay.
         """
         rows = rows.cpu()
         if self.deadline is not None and time.perf_counter() >= self.deadline:
-            able = torch.zeros(len(rows), dtype=torch.bool)
-        elif self.allowance is None:
+            return torch.zeros(len(rows), dtype=torch.bool)
+        if self.allowance is None:
             return torch.ones(len(rows), dtype=torch.bool)
-        else:
-            able = self.spent[rows] + cost * (1 + occurrence(rows)) <= self.allowance[rows]
-        self.exhausted[rows[~able]] = True
-        return able
-
-
-def occurrence(rows: Tensor) -> Tensor:
-    """For each entry, how often its value occurs before it."""
-    ordered, order = rows.sort(stable=True)
-    count = torch.empty_like(rows)
-    count[order] = torch.arange(len(rows)) - torch.searchsorted(ordered, ordered)
-    return count
+        needed = cost * (1 + occurrence(rows))
+        return self.spent[rows] + needed <= self.allowance[rows]

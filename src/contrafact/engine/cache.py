@@ -1,4 +1,4 @@
-"""Cache: what the model said of candidates, so that no row is asked about twice."""
+"""Cache: answers of the model by the content of the candidate."""
 
 from __future__ import annotations
 
@@ -11,53 +11,57 @@ from ..models.classifier import Verdict
 
 
 class Cache:
-    """Answers of the model by the content of the candidate.
+    """Remember what the model answered, so that no candidate is asked about twice.
 
-    Memory is bounded: of a candidate only a hash of its bytes is kept, beside the answer, and a full cache
-    starts afresh. At 2^19 candidates two different ones share a hash of 64 bits about once in 10^8 requests;
-    that would mislead one step of a search, never a result, since the last word is asked anew.
+    Memory is bounded: of a candidate only a hash of its bytes is kept, beside the answer, and a
+    full cache starts afresh. At 2^19 candidates two different ones share a hash of 64 bits about
+    once in 10^8 requests. That would mislead one step of a search, never a result, since the final
+    arrays are always evaluated again.
     """
 
-    #: answers kept at most
+    #: largest number of answers kept
     limit = 2**19
 
     def __init__(self) -> None:
         self._place: dict[int, int] = {}
-        self._answers: Tensor | None = None
+        self._answers: Tensor | None = None  # (capacity, 2 * classes + 1)
 
     @staticmethod
     def keys(x: Tensor) -> list[int]:
-        """One number per candidate; the same bytes give the same number."""
+        """Hash candidates; equal bytes give equal numbers."""
         rows = x.detach().cpu().contiguous().flatten(1).view(torch.uint8).numpy()
         return [hash(row.tobytes()) for row in rows]
 
     def unknown(self, keys: Sequence[int]) -> list[int]:
-        """Positions of the candidates to ask about: not known yet, the first of several alike."""
+        """Return the positions to ask about: not known yet, and the first of several equal ones."""
         if len(self._place) + len(keys) > self.limit:
             self._place = {}
-        first = dict(zip(reversed(keys), range(len(keys) - 1, -1, -1), strict=True))
-        return sorted(j for key, j in first.items() if key not in self._place)
+        first: dict[int, int] = {}
+        for position, key in enumerate(keys):
+            if key not in self._place:
+                first.setdefault(key, position)
+        return list(first.values())
 
     def add(self, keys: Sequence[int], verdict: Verdict) -> None:
-        """Remember what the model said of new candidates."""
-        known, total = len(self._place), len(self._place) + len(keys)
-        table = torch.cat(
-            [verdict.proba, verdict.score, verdict.label[:, None].to(verdict.proba)], 1
-        )
+        """Store the answers for new candidates."""
+        known = len(self._place)
+        total = known + len(keys)
+        label = verdict.label[:, None].to(verdict.proba)
+        table = torch.cat([verdict.proba, verdict.score, label], dim=1)
         if self._answers is None:
             self._answers = table
-        elif total > len(self._answers):  # room for as many again, so that growing stays cheap
-            self._answers = torch.cat(
-                [self._answers[:known], table.new_empty(total, table.shape[1])]
-            )
+        elif total > len(self._answers):
+            # Room for as many again, so that growing stays cheap.
+            more = table.new_empty(total, table.shape[1])
+            self._answers = torch.cat([self._answers[:known], more])
         self._answers[known:total] = table
         self._place.update(zip(keys, range(known, total), strict=True))
 
     def verdict(self, keys: Sequence[int]) -> Verdict:
-        """What is known of candidates."""
+        """Return the stored answers for known candidates."""
         assert self._answers is not None
         place = torch.tensor([self._place[key] for key in keys], dtype=torch.long)
         answers = self._answers[place.to(self._answers.device)]
         n_classes = answers.shape[1] // 2
-        proba, score, label = answers.split([n_classes, n_classes, 1], 1)
+        proba, score, label = answers.split([n_classes, n_classes, 1], dim=1)
         return Verdict(proba, label[:, 0].long(), score)

@@ -1,7 +1,8 @@
-"""What comes in: arrays, labels and targets, checked before any work starts."""
+"""Reading what users pass: arrays of instances and target classes, checked before any work."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -19,70 +20,109 @@ PLURALS: dict[str, str] = {"series": "series", "image": "images", "row": "rows"}
 
 @dataclass(frozen=True)
 class Instances:
-    """The user's array as the engine sees it, and how to give results back in kind.
+    """The user's array as the engine uses it, and how to return results in the same form.
 
-    values : float array (n, *shape), series and images with their channel axis.
-    lifted : a 2-D array of series came in, and 2-D goes out.
-    torch_device : set when a torch tensor came in.
-    names : the columns, when a data frame of rows came in.
+    Parameters
+    ----------
+    values : float array of shape (n, *shape)
+        Series and images with their channel axis.
+    modality : {"series", "image", "row"}
+        Kind of data.
+    channel_added : bool
+        Whether a 2-D array of series was given, so that results are 2-D as well.
+    torch_device : torch.device or None
+        Set when a torch tensor was given.
+    names : array of str or None
+        Column names, when a data frame of rows was given.
     """
 
     values: Array
     modality: Modality
-    lifted: bool
+    channel_added: bool
     torch_device: torch.device | None
     names: Array | None = None
 
+    def __len__(self) -> int:
+        return len(self.values)
+
     @property
     def shape(self) -> tuple[int, ...]:
+        """Shape of one instance."""
         return tuple(self.values.shape[1:])
 
     def restore(self, values: Array) -> Any:
-        """Engine array → the user's kind and number of dimensions."""
-        if self.lifted:
+        """Convert an array of the engine to the user's kind and number of dimensions."""
+        if self.channel_added:
             values = values[:, 0]
-        return (
-            values if self.torch_device is None else torch.from_numpy(values).to(self.torch_device)
+        if self.torch_device is None:
+            return values
+        return torch.from_numpy(values).to(self.torch_device)
+
+    def check_names(self, expected: Sequence[str] | None, source: str) -> None:
+        """Refuse a data frame whose columns are not those expected, in their order.
+
+        Parameters
+        ----------
+        expected : sequence of str or None
+            The names in order; None where they are not known.
+        source : str
+            What they are expected by, for the message.
+        """
+        if expected is None or self.names is None:
+            return
+        given = self.names.tolist()
+        wanted = [str(name) for name in expected]
+        if given == wanted:
+            return
+        if sorted(given) == sorted(wanted):
+            raise ValueError(
+                f"X has the columns of {source} in another order: {_some(given)} instead of "
+                f"{_some(wanted)}. Reorder them, e.g. X[{wanted[:3]!r} ...]."
+            )
+        missing = [name for name in wanted if name not in given]
+        extra = [name for name in given if name not in wanted]
+        raise ValueError(
+            f"The columns of X are not those of {source}: missing {_some(missing)}; "
+            f"not expected {_some(extra)}."
         )
+
+
+def _some(names: Sequence[str], most: int = 5) -> str:
+    """List the first few names."""
+    listed = ", ".join(repr(name) for name in names[:most]) or "none"
+    return f"{listed}, ..." if len(names) > most else listed
 
 
 def read_instances(
-    X: Any, name: str, modality: Modality | None, modalities: tuple[str, ...]
+    X: Any,
+    name: str,
+    modality: Modality | None,
+    modalities: tuple[str, ...] = tuple(DIMENSIONS),
 ) -> Instances:
-    """Validate an array of instances: numeric, finite, of a shape the method takes.
+    """Check an array of instances: numeric, finite, of a shape that is accepted.
 
-    `modality` None reads it off the dimensions: 3-D series, 4-D images, 2-D rows where the method takes rows
-    and univariate series otherwise.
+    Parameters
+    ----------
+    X : array, tensor or data frame
+        The instances.
+    name : str
+        Name of the argument, for messages.
+    modality : {"series", "image", "row"} or None
+        Kind of data. None reads it off the dimensions: 3-D series, 4-D images, 2-D rows where
+        rows are accepted and univariate series otherwise.
+    modalities : tuple of str
+        Kinds of data that are accepted.
+
+    Returns
+    -------
+    Instances
+        The array as the engine uses it.
     """
-    device = X.device if isinstance(X, Tensor) else None
-    columns = getattr(X, "columns", None)
-    if isinstance(X, Tensor):
-        X = X.detach().cpu()
-        X = X.float() if X.dtype == torch.bfloat16 else X  # NumPy has no such numbers
-    values = as_float(X, name)
-    # What torch takes: float32 or float64 in native byte order, and no reversed axes.
-    values = np.ascontiguousarray(values, np.float32 if values.dtype.itemsize <= 4 else np.float64)
-    if values.ndim not in (2, 3, 4):
-        raise ValueError(
-            f"{name} has shape {values.shape}; accepted are rows (n, features), series (n, length) or "
-            "(n, channels, length), images (n, channels, height, width). One instance x: pass x[None]."
-        )
-    if modality is None:
-        by_dimensions: dict[int, Modality] = {
-            3: "series",
-            4: "image",
-            2: "row" if "row" in modalities else "series",
-        }
-        modality = by_dimensions[values.ndim]
-    if modality not in DIMENSIONS:
-        raise ValueError(f"modality {modality!r} is unknown; accepted: 'series', 'image', 'row'.")
-    if modality not in modalities:
-        raise ValueError(
-            f"{name} holds {modality} data (shape {values.shape}); accepted here: {', '.join(modalities)}."
-        )
-    lifted = modality == "series" and values.ndim == 2
-    if lifted:
-        values = values[:, None]
+    values = _as_float_array(X, name)
+    modality = _find_modality(values, name, modality, modalities)
+    channel_added = modality == "series" and values.ndim == 2
+    if channel_added:
+        values = values[:, None]  # (n, 1, length)
     if values.ndim != DIMENSIONS[modality]:
         raise ValueError(f"{name} has shape {values.shape}, which is not {modality} data.")
     if 0 in values.shape[1:]:
@@ -90,15 +130,70 @@ def read_instances(
     problem = describe_nonfinite(values, name)
     if problem:
         raise ValueError(problem)
-    # The columns of a frame of series are time steps, not channels.
-    names = (
-        None if columns is None or modality != "row" else np.array([str(name) for name in columns])
-    )
-    return Instances(values, modality, lifted, device, names)
+    names = None
+    columns = getattr(X, "columns", None)
+    if columns is not None and modality == "row":
+        # The columns of a frame of series are time steps, not channels.
+        names = np.array([str(column) for column in columns])
+    device = X.device if isinstance(X, Tensor) else None
+    return Instances(values, modality, channel_added, device, names)
+
+
+def _as_float_array(X: Any, name: str) -> Array:
+    """Convert to float32 or float64 in native byte order, contiguous, as torch needs it."""
+    if isinstance(X, Tensor):
+        X = X.detach().cpu()
+        if X.dtype == torch.bfloat16:
+            X = X.float()  # NumPy has no such numbers
+    values = as_float(X, name)
+    dtype = np.float32 if values.dtype.itemsize <= 4 else np.float64
+    values = np.ascontiguousarray(values, dtype)
+    if values.ndim not in (2, 3, 4):
+        raise ValueError(
+            f"{name} has shape {values.shape}; accepted are rows (n, features), series (n, length) "
+            "or (n, channels, length), images (n, channels, height, width). "
+            "One instance x: pass x[None]."
+        )
+    return values
+
+
+def _find_modality(
+    values: Array,
+    name: str,
+    modality: Modality | None,
+    modalities: tuple[str, ...],
+) -> Modality:
+    if modality is None:
+        flat: Modality = "row" if "row" in modalities else "series"
+        by_dimensions: dict[int, Modality] = {2: flat, 3: "series", 4: "image"}
+        modality = by_dimensions[values.ndim]
+    if modality not in DIMENSIONS:
+        raise ValueError(f"modality {modality!r} is unknown; accepted: 'series', 'image', 'row'.")
+    if modality not in modalities:
+        raise ValueError(
+            f"{name} holds {modality} data (shape {values.shape}); accepted here: "
+            f"{', '.join(modalities)}."
+        )
+    return modality
 
 
 def read_targets(target: Any, classes: Array, n: int) -> Array | None:
-    """Target classes as column numbers, one per row; None stays None (the method chooses)."""
+    """Convert target labels to columns of the probabilities.
+
+    Parameters
+    ----------
+    target : None, label, or one label per instance
+        None stays None: the method chooses.
+    classes : array
+        The model's classes in order.
+    n : int
+        Number of instances.
+
+    Returns
+    -------
+    array of int, shape (n,), or None
+        Column of each instance's target.
+    """
     if target is None:
         return None
     if isinstance(target, Tensor):
@@ -107,16 +202,21 @@ def read_targets(target: Any, classes: Array, n: int) -> Array | None:
         raise ValueError(
             f"target has shape {np.shape(target)}; give one label, or one for each instance."
         )
-    one = np.ndim(target) == 0
-    labels = [np.asarray(target).item()] if one else np.asarray(target).tolist()
-    if not one and len(labels) != n:
+    labels = np.asarray(target)
+    if labels.ndim == 0:
+        return np.full(n, _column_of(labels.item(), classes), dtype=np.int64)
+    if len(labels) != n:
         raise ValueError(
             f"target has {len(labels)} labels for {n} instances; give one label, or one for each."
         )
-    column = {label: i for i, label in enumerate(classes.tolist())}
-    known = ", ".join(map(repr, column))
-    for label in labels:
-        if label not in column or isinstance(label, str) != (classes.dtype.kind == "U"):
-            raise ValueError(f"target {label!r} is not a class of this model. Classes: {known}.")
-    columns = np.array([column[label] for label in labels], dtype=np.int64)
-    return np.repeat(columns, n) if one else columns
+    columns = [_column_of(label, classes) for label in labels.tolist()]
+    return np.array(columns, dtype=np.int64)
+
+
+def _column_of(label: Any, classes: Array) -> int:
+    known = classes.tolist()
+    is_text = isinstance(label, str)
+    if label not in known or is_text != (classes.dtype.kind == "U"):
+        listed = ", ".join(repr(known_label) for known_label in known)
+        raise ValueError(f"target {label!r} is not a class of this model. Classes: {listed}.")
+    return known.index(label)

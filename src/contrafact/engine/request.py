@@ -1,131 +1,139 @@
-"""Opening a request: the model's first word on every instance. And `judge`: a result from given arrays."""
+"""Request: what was asked of `explain`, checked before any work starts."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
-import numpy as np
 import torch
-from torch import Tensor
 
-from ..models.classifier import Array, Classifier, Reshaped, Verdict, as_classifier
-from ..numerics.randomness import row_seeds
-from .assembly import Outcome, assemble
-from .batch import Batch, Candidates
+from ..models.classifier import Classifier
+from ..validation import (
+    Boolean,
+    Instance,
+    Integer,
+    Nothing,
+    OneOf,
+    Real,
+    check_parameters,
+)
 from .budget import Budget, Meter
-from .constraints import KINDS, Constraints, FeasibleSet
-from .instances import DIMENSIONS, Instances, Modality, read_instances, read_targets
-from .isolation import gather, isolate
-from .options import Options
-from .result import Counterfactuals
+from .constraints import KINDS, Constraints
+from .feasible_set import FeasibleSet
 
-#: chooses target classes (columns) from instances and the model's verdict on them
-ChooseTarget = Callable[[Tensor, Verdict], Tensor]
+OnError = Literal["row", "raise"]
 
-
-def wrap_model(model: Any, instances: Instances) -> Classifier:
-    """The model as a Classifier that takes instances as the engine holds them."""
-    classifier = as_classifier(model)
-    return Reshaped(classifier, instances.shape[1:]) if instances.lifted else classifier
-
-
-def open_batch(
-    classifier: Classifier,
-    instances: Instances,
-    targets: Array | ChooseTarget,
-    feasible: FeasibleSet | None,
-    options: Options,
-    meter: Meter,
-    advance: Callable[[int], None] = lambda finished: None,
-) -> tuple[Batch, Tensor, list[str]]:
-    """Ask the model about the instances themselves.
-
-    Returns the batch, the mask of rows already in their target class, and per row why the constraints leave
-    no way out (or an empty string). Rows the model could not answer for are marked failed.
-    """
-    x = classifier.as_input(instances.values)
-    answers, failures = isolate(lambda rows: classifier.verdict(x[rows]), len(x))
-    verdict = gather(answers, len(x), len(classifier.classes), x.device)
-    target = targets(x, verdict) if callable(targets) else torch.from_numpy(targets).to(x.device)
-    seeds = row_seeds(instances.values, options.seed, target.cpu().numpy())
-    batch = Batch(
-        x=x,
-        target=target,
-        verdict=verdict,
-        classifier=classifier,
-        feasible=feasible,
-        meter=meter,
-        k=options.k,
-        confidence=options.confidence,
-        seeds=seeds,
-        modality=instances.modality,
-        seed=options.seed,
-        progress=advance,
-    )
-    for row, reason in failures.items():
-        batch.failures[row] = reason
-    unusable = ~(verdict.proba.isfinite().all(1) & verdict.score.isfinite().all(1))
-    batch.fail(
-        unusable.nonzero().flatten(), "the model returned NaN or inf for the instance itself"
-    )
-    reasons = [""] * len(x) if feasible is None else feasible.impossible(x)
-    return batch, verdict.label == target, reasons
+RULES = {
+    "constraints": Nothing() | Instance(Constraints),
+    "k": Integer(at_least=1),
+    "budget": Nothing() | Instance(Budget),
+    "refine": Boolean(),
+    "confidence": Nothing() | Real(above=0, below=1),
+    "on_error": OneOf("row", "raise"),
+    "seed": Integer(),
+}
 
 
-def judge(
-    model: Any,
-    X: Any,
-    X_cf: Any,
-    target: Any = None,
-    *,
-    method: str = "given",
-    modality: Modality | None = None,
-    improve: Callable[[Batch, Tensor, Tensor], Tensor] | None = None,
-    constraints: Constraints | None = None,
-    confidence: float | None = None,
-    budget: Budget | None = None,
-) -> Counterfactuals:
-    """A Counterfactuals of arrays that came from elsewhere: the model is asked what they are worth.
+@dataclass(frozen=True)
+class Request:
+    """The options of one call of `explain`; never changed once made.
 
     Parameters
     ----------
-    model, X, X_cf : the model, the instances and one counterfactual each.
-    target : the classes wanted; None takes whatever the model says of `X_cf`.
-    method : name for the provenance.
-    improve : works on the edits before the verdict, with the rows they belong to; not on rows that the
-        constraints leave no way out.
+    constraints : Constraints, optional
+        Limits on the counterfactuals.
+    k : int, default=1
+        Counterfactuals wanted per instance.
+    budget : Budget, optional
+        Limits on the cost.
+    refine : bool, default=False
+        Whether edits that are not needed are undone after the search.
+    confidence : float, optional
+        Least P(target) to aim for; None asks for the decision alone.
+    on_error : {"row", "raise"}, default="row"
+        Whether an exception ends as the status of its row or is raised.
+    seed : int, default=0
+        Seed of all random numbers.
     """
-    start = time.perf_counter()
-    options = Options.checked(constraints, 1, budget, False, confidence, None, KINDS)
-    instances = read_instances(X, "X", modality, tuple(DIMENSIONS))
-    edited = read_instances(X_cf, "X_cf", instances.modality, tuple(DIMENSIONS))
-    if edited.values.shape != instances.values.shape:
-        raise ValueError(
-            f"X_cf has shape {np.shape(X_cf)}, X {np.shape(X)}; give one counterfactual each."
-        )
-    classifier = wrap_model(model, instances)
-    n = len(instances.values)
-    feasible = options.feasible(instances.shape, classifier)
-    meter = options.meter(n, classifier.rows_per_verdict, start)
-    if target is None:
-        target = classifier.predict(edited.values)
-        meter.charge(torch.arange(n), classifier.rows_per_verdict)
-    classifier.infer_classes(instances.values, None)
-    targets = read_targets(target, classifier.classes, n)
-    assert targets is not None
-    batch, already, reasons = open_batch(classifier, instances, targets, feasible, options, meter)
-    x_cf = classifier.as_input(edited.values)
-    if improve is not None:
-        free = batch.rows[
-            torch.tensor([not reason for reason in reasons], dtype=torch.bool).to(x_cf.device)
-        ]
-        x_cf = x_cf.clone()
-        x_cf[free] = improve(batch, x_cf[free], free)
-    found = Candidates(x_cf, batch.rows)
-    provenance = {"method": method, "options": options.describe()}
-    outcome = Outcome(batch, instances, found, already, reasons)
-    return assemble(
-        [outcome], instances, classifier, provenance, seconds=time.perf_counter() - start
-    )
+
+    constraints: Constraints | None = None
+    k: int = 1
+    budget: Budget | None = None
+    refine: bool = False
+    confidence: float | None = None
+    on_error: OnError = "row"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_parameters("explain", RULES, vars(self))
+
+    @property
+    def goal(self) -> float:
+        """Least P(target) to aim for; 0 where the decision alone is asked for."""
+        return 0.0 if self.confidence is None else float(self.confidence)
+
+    def check_supported(self, supported: frozenset[str] = KINDS) -> None:
+        """Raise ValueError if a kind of constraint in force is not among those supported."""
+        if self.constraints is None:
+            return
+        missing = self.constraints.kinds - supported
+        if missing:
+            raise ValueError(
+                f"This method cannot keep {', '.join(sorted(missing))}; "
+                f"it supports {', '.join(sorted(supported)) or 'no constraints'}."
+            )
+
+    def feasible_set(self, shape: tuple[int, ...], classifier: Classifier) -> FeasibleSet | None:
+        """Return the constraints as tensors for this classifier, or None where there are none."""
+        if self.constraints is None:
+            return None
+        return self.constraints.resolve(shape, classifier.dtype, classifier.device)
+
+    def meter(self, n: int, rows_per_verdict: int, start: float | None = None) -> Meter:
+        """Make the meter of a request.
+
+        Every instance may spend the same share of the budget, less what the first and the last
+        question about it cost.
+
+        Parameters
+        ----------
+        n : int
+            Number of instances.
+        rows_per_verdict : int
+            Model rows that the class of one instance costs.
+        start : float, optional
+            Value of `time.perf_counter` when the request began; default: now.
+
+        Returns
+        -------
+        Meter
+            A meter that has counted nothing yet.
+        """
+        budget = self.budget or Budget()
+        deadline = None
+        if budget.seconds is not None:
+            deadline = (time.perf_counter() if start is None else start) + budget.seconds
+        if budget.calls is None:
+            return Meter(n, None, deadline)
+        share = budget.calls // max(n, 1)
+        reserved = rows_per_verdict * (1 + self.k)
+        if n and share < reserved:
+            raise ValueError(
+                f"budget.calls={budget.calls} is too small for {n} instances with k={self.k}: "
+                f"asking for each one's class before and after alone takes {n * reserved}."
+            )
+        return Meter(n, torch.full((n,), share - reserved), deadline)
+
+    def describe(self) -> dict[str, Any]:
+        """Return the options as plain values, for the provenance of a result."""
+        budget = None
+        if self.budget is not None:
+            budget = {"calls": self.budget.calls, "seconds": self.budget.seconds}
+        return {
+            "k": self.k,
+            "refine": self.refine,
+            "confidence": self.confidence,
+            "constraints": sorted(self.constraints.kinds) if self.constraints else [],
+            "budget": budget,
+        }

@@ -1,20 +1,20 @@
-"""Counterfactuals: what came out, and is it true?"""
+"""Counterfactuals: the result of `explain`, with validity, status and cost of every row."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from zipfile import is_zipfile
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from ..deprecation import warn_renamed
 from ..models.classifier import Array
 from .instances import PLURALS, Modality
+from .statuses import STATUSES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,23 +22,65 @@ if TYPE_CHECKING:
 
     from .constraints import Constraints
 
-STATUSES = ("valid", "already_target", "invalid", "infeasible", "budget", "error")
+#: a difference below this share of the largest one of its row is rounding, not a change
+CHANGE_TOLERANCE = 1e-6
+
+#: fields that are not arrays with one entry per counterfactual
+SHARED_FIELDS = ("classes", "modality", "info", "provenance", "names", "exceptions")
 
 
 @dataclass(frozen=True)
 class Counterfactuals:
-    """Counterfactuals, one row each; every field from X to calls is an array of that length.
+    """Hold counterfactuals, one row each, with what the model says of them.
 
-    X, X_cf : the instance and its counterfactual, in the user's kind (NumPy or torch) and shape.
-    source : row of the input each counterfactual belongs to; with k > 1 an input has several rows.
-    labels, cf_labels, target : the model's class before and after, and the class wanted.
-    proba, cf_proba : the model's probabilities before and after, columns as in `classes`.
-    valid : the model, asked again about `X_cf`, says `target`.
-    status : valid, already_target, invalid, infeasible, budget or error; `message` says why.
-    seconds, calls : share of the wall time, and model rows spent.
-    info : what the method has to tell, one array per key.
-    provenance : method, parameters, version, seed and options of the request.
-    names : what the features of a row, or the channels of a series or image, are called, where that is known.
+    Made by `Explainer.explain`, or by `from_arrays` from arrays of any origin. Rows that failed
+    are kept, with their best attempt and the reason.
+
+    Parameters
+    ----------
+    X, X_cf : array or tensor of shape (n, *shape)
+        The instances and their counterfactuals, in the user's kind (NumPy or torch) and shape.
+    source : array of int, shape (n,)
+        Row of the input each counterfactual belongs to; with k > 1 an input has several rows.
+    labels, cf_labels, target : array of shape (n,)
+        The model's class before and after, and the class wanted.
+    proba, cf_proba : array of shape (n, classes)
+        The model's probabilities before and after, columns as in `classes`.
+    valid : array of bool, shape (n,)
+        Whether the model, asked again about `X_cf`, decides for `target`.
+    status : array of str, shape (n,)
+        "valid", "already_target", "invalid", "infeasible", "budget" or "error".
+    message : array of str, shape (n,)
+        The reason, where there is something to say.
+    seconds : array of float, shape (n,)
+        Share of the wall time, in seconds.
+    calls : array of int, shape (n,)
+        Model rows spent.
+    classes : array of shape (classes,)
+        The model's classes, in the order of the probability columns.
+    modality : {"series", "image", "row"}
+        Kind of data.
+    info : dict of str to array
+        What the method has to tell, one entry per row; see `info_keys` of the method.
+    provenance : dict
+        Method, parameters, version, seed and options of the request.
+    names : array of str, optional
+        Names of the features of rows, or of the channels of series or images.
+    exceptions : dict of int to Exception
+        By input row, the exceptions behind rows with the status "error"; not saved to files.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> import contrafact as cf
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = LogisticRegression(max_iter=500).fit(X, y)
+    >>> result = cf.NearestUnlike().fit(model, X, y).explain(X[:5], target=1)
+    >>> result
+    <Counterfactuals: 5 rows of 4 by NearestUnlike: 5 valid, 100% changed>
+    >>> result[0].to_frame()[["label", "target", "cf_label"]].values.tolist()
+    [[0, 1, 1]]
     """
 
     X: Any
@@ -59,10 +101,14 @@ class Counterfactuals:
     info: dict[str, Array] = field(default_factory=dict)
     provenance: dict[str, Any] = field(default_factory=dict)
     names: Array | None = None
+    exceptions: dict[int, Exception] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
-        parts = 1 if self.modality == "series" and len(self.X.shape) == 2 else self.X.shape[1]
-        if self.names is not None and len(self.names) != parts:
+        if self.names is None:
+            return
+        is_flat_series = self.modality == "series" and len(self.X.shape) == 2
+        parts = 1 if is_flat_series else self.X.shape[1]
+        if len(self.names) != parts:
             raise ValueError(
                 f"names has {len(self.names)} entries for {parts} features or channels."
             )
@@ -71,58 +117,82 @@ class Counterfactuals:
         return len(self.source)
 
     def __getitem__(self, rows: Any) -> Counterfactuals:
-        """The chosen rows: an index, a slice, a boolean mask or a list of positions."""
-        rows = np.arange(len(self))[rows].reshape(-1)
-        chosen = {
-            f.name: getattr(self, f.name)[rows]
+        """Return the chosen rows: an index, a slice, a boolean mask or a list of positions."""
+        positions = np.arange(len(self))[rows].reshape(-1)
+        chosen: dict[str, Any] = {
+            f.name: getattr(self, f.name)[positions]
             for f in fields(self)
-            if f.name not in ("classes", "modality", "info", "provenance", "names")
+            if f.name not in SHARED_FIELDS
         }
-        return replace(
-            self, **chosen, info={key: values[rows] for key, values in self.info.items()}
-        )
+        chosen["info"] = {name: values[positions] for name, values in self.info.items()}
+        return replace(self, **chosen)
 
     def __repr__(self) -> str:
-        counts = ", ".join(
-            f"{int((self.status == s).sum())} {s}" for s in STATUSES if (self.status == s).any()
-        )
+        counts = [(int((self.status == status).sum()), status) for status in STATUSES]
+        summary = ", ".join(f"{count} {status}" for count, status in counts if count) or "empty"
+        moved = self.status == "valid"
+        if moved.any():
+            summary += f", {self.changed_fraction[moved].mean():.0%} changed"
         method = self.provenance.get("method", "unknown method")
         shape = " × ".join(str(size) for size in self.X.shape[1:])
-        moved = self.status == "valid"
-        changed = f", {self.changed_fraction[moved].mean():.0%} changed" if moved.any() else ""
-        summary = f"{counts or 'empty'}{changed}"
         noun = PLURALS[self.modality]
         return f"<Counterfactuals: {len(self)} {noun} of {shape} by {method}: {summary}>"
 
     @property
     def delta(self) -> Any:
-        """X_cf − X."""
+        """The change, X_cf - X."""
         return self.X_cf - self.X
 
     @property
     def changed(self) -> Any:
-        """Mask of the values that differ."""
-        return self.X_cf != self.X
+        """Mask of the values that changed, by more than a millionth of their row's largest change."""
+        if isinstance(self.X, Tensor):
+            return torch.from_numpy(self._changed()).to(self.X.device)
+        return self._changed()
 
     @property
     def changed_fraction(self) -> Array:
-        """Share of the values that differ, per row."""
-        changed = self.changed
-        changed = changed.cpu().numpy() if isinstance(changed, Tensor) else changed
-        return np.asarray(changed.reshape(len(self), int(np.prod(self.X.shape[1:]))).mean(1))
+        """Share of the values that changed, per row."""
+        size = int(np.prod(self.X.shape[1:]))
+        return np.asarray(self._changed().reshape(len(self), size).mean(1))
+
+    def _changed(self) -> Array:
+        before = as_numpy(self.X).astype(np.float64)
+        after = as_numpy(self.X_cf).astype(np.float64)
+        size = np.abs(after - before)
+        other_axes = tuple(range(1, size.ndim))
+        largest = size.max(axis=other_axes, keepdims=True, initial=0)
+        return np.asarray(size > CHANGE_TOLERANCE * largest)
 
     @property
     def target_proba(self) -> Array:
-        """P(target) before, column 0, and after, column 1."""
+        """P(target) before (column 0) and after (column 1), shape (n, 2)."""
         position = {label: i for i, label in enumerate(self.classes.tolist())}
         column = np.array([position[label] for label in self.target.tolist()], dtype=int)
         rows = np.arange(len(self))
-        return np.stack([self.proba[rows, column], self.cf_proba[rows, column]], 1)
+        before = self.proba[rows, column]
+        after = self.cf_proba[rows, column]
+        return np.stack([before, after], axis=1)
 
     def updated(self, rows: Array, new: Counterfactuals) -> Counterfactuals:
-        """The same result with `rows` replaced by `new`, whose cost is added."""
-        spent = replace(
-            new, calls=self.calls[rows] + new.calls, seconds=self.seconds[rows] + new.seconds
+        """Replace some rows and add up their cost.
+
+        Parameters
+        ----------
+        rows : array of int
+            Positions to replace.
+        new : Counterfactuals
+            Their replacements, in order.
+
+        Returns
+        -------
+        Counterfactuals
+            A new result; this one is not changed.
+        """
+        new = replace(
+            new,
+            calls=self.calls[rows] + new.calls,
+            seconds=self.seconds[rows] + new.seconds,
         )
         changes: dict[str, Any] = {}
         for name in (
@@ -135,18 +205,12 @@ class Counterfactuals:
             "calls",
             "seconds",
         ):
-            values = getattr(self, name)
-            whole = values.clone() if isinstance(values, Tensor) else values.copy()
-            part = getattr(spent, name)
-            if whole.dtype != part.dtype and isinstance(whole, np.ndarray):
-                whole = whole.astype(np.result_type(whole, part))
-            whole[rows] = part
-            changes[name] = whole
+            changes[name] = _with_rows(getattr(self, name), rows, getattr(new, name))
         provenance = {**self.provenance, "refined": new.provenance.get("options", {})}
         return replace(self, **changes, provenance=provenance)
 
     @classmethod
-    def judge(
+    def from_arrays(
         cls,
         model: Any,
         X: Any,
@@ -156,16 +220,58 @@ class Counterfactuals:
         method: str = "given",
         modality: Modality | None = None,
     ) -> Counterfactuals:
-        """Counterfactuals made elsewhere, with the model asked what they are worth."""
-        from .request import judge
+        """Make a result of counterfactuals of any origin by asking the model about them.
 
-        return judge(model, X, X_cf, target, method=method, modality=modality)
+        Parameters
+        ----------
+        model : object
+            Anything `as_classifier` takes.
+        X, X_cf : array of shape (n, *shape)
+            Instances and one counterfactual each.
+        target : label, or one label per instance, optional
+            Classes wanted. None: any class other than that of the instance; where the model
+            does not change its decision, the row is invalid.
+        method : str, default="given"
+            Name for the provenance.
+        modality : {"series", "image", "row"}, optional
+            Kind of data, where the shape does not tell.
+
+        Returns
+        -------
+        Counterfactuals
+            With `valid` as the model says.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = LogisticRegression(max_iter=500).fit(X, y)
+        >>> Counterfactuals.from_arrays(model, X[[0, 0]], X[[70, 1]]).valid.tolist()
+        [True, False]
+        """
+        from .given_arrays import from_arrays
+
+        return from_arrays(model, X, X_cf, target, method=method, modality=modality)
+
+    @classmethod
+    def judge(cls, *args: Any, **kwargs: Any) -> Counterfactuals:
+        """Call `from_arrays`; the old name, kept for one version."""
+        warn_renamed("Counterfactuals.judge", "Counterfactuals.from_arrays")
+        return cls.from_arrays(*args, **kwargs)
 
     def to_frame(self) -> pd.DataFrame:
-        """One line per counterfactual: what was asked, what came out, what it cost."""
+        """Return one line per counterfactual: the question, the outcome and the cost.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns source, label, target, cf_label, valid, status, p_before, p_after,
+            changed_fraction, seconds, calls and message.
+        """
         import pandas as pd
 
-        before, after = self.target_proba.T
+        target_proba = self.target_proba
         return pd.DataFrame(
             {
                 "source": self.source,
@@ -174,8 +280,8 @@ class Counterfactuals:
                 "cf_label": self.cf_labels,
                 "valid": self.valid,
                 "status": self.status,
-                "p_before": before,
-                "p_after": after,
+                "p_before": target_proba[:, 0],
+                "p_after": target_proba[:, 1],
                 "changed_fraction": self.changed_fraction,
                 "seconds": self.seconds,
                 "calls": self.calls,
@@ -192,11 +298,26 @@ class Counterfactuals:
         explainer: Any = None,
         other_model: Any = None,
         autoencoder: Any = None,
-    ) -> pd.DataFrame:
-        """Score every row, failures included; see `contrafact.metrics.evaluate`."""
-        from .. import metrics as room
+    ) -> Any:
+        """Score every row, failures included.
 
-        return room.evaluate(
+        Parameters
+        ----------
+        metrics : sequence of str or Metric, optional
+            Which metrics; default: all that can be computed from what is given.
+        reference : array, (X, y) or Dataset, optional
+            Rows that counterfactuals are compared with.
+        model, explainer, other_model, autoencoder : object, optional
+            What some metrics need; see `contrafact.metrics.evaluate`.
+
+        Returns
+        -------
+        Scores
+            A data frame with one row per counterfactual and one column per metric.
+        """
+        from .. import metrics as metrics_package
+
+        return metrics_package.evaluate(
             self,
             metrics,
             reference,
@@ -207,10 +328,25 @@ class Counterfactuals:
         )
 
     def plot(self, i: int = 0, path: str | Path | None = None, *, width: float = 10.0) -> Figure:
-        """Picture of counterfactual i, `width` inches wide; see `contrafact.report.plot`."""
-        from .. import report as room
+        """Draw counterfactual i.
 
-        return room.plot(self, i, path, width=width)
+        Parameters
+        ----------
+        i : int, default=0
+            Row of the result.
+        path : str or Path, optional
+            Where to save the picture.
+        width : float, default=10
+            Width in inches.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            See `contrafact.report.plot`.
+        """
+        from .. import report as report_package
+
+        return report_package.plot(self, i, path, width=width)
 
     def report(
         self,
@@ -221,58 +357,86 @@ class Counterfactuals:
         constraints: Constraints | None = None,
         command: str | None = None,
     ) -> Path:
-        """Write a self-contained HTML page; see `contrafact.report.write_report`."""
-        from .. import report as room
+        """Write a self-contained HTML page.
 
-        return room.write_report(
-            self, path, title=title, reference=reference, constraints=constraints, command=command
+        Parameters
+        ----------
+        path : str or Path
+            The file to write.
+        title : str, optional
+            Title of the page.
+        reference : array, (X, y) or Dataset, optional
+            Reference data, for metrics that need them.
+        constraints : Constraints, optional
+            Limits to check the arrays against.
+        command : str, optional
+            The command that makes the same page again.
+
+        Returns
+        -------
+        Path
+            The file; see `contrafact.report.write_report`.
+        """
+        from .. import report as report_package
+
+        return report_package.write_report(
+            self,
+            path,
+            title=title,
+            reference=reference,
+            constraints=constraints,
+            command=command,
         )
 
     def save(self, path: str | Path) -> Path:
-        """Write an .npz without pickled objects; read it back with `Counterfactuals.load`."""
-        path = _npz(path)
-        arrays: dict[str, Any] = {
-            f.name: _plain(getattr(self, f.name))
-            for f in fields(self)
-            if f.name not in ("info", "provenance") and getattr(self, f.name) is not None
-        }
-        arrays |= {f"info/{key}": values for key, values in self.info.items()}
-        arrays["kind"] = np.array("torch" if isinstance(self.X, Tensor) else "numpy")
-        arrays["provenance"] = np.array(json.dumps(self.provenance, default=str))
-        with path.open("wb") as file:
-            np.savez_compressed(file, **arrays)
-        return path
+        """Write an .npz file without pickled objects.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file; ".npz" is added where it is missing.
+
+        Returns
+        -------
+        Path
+            The file written; read it back with `Counterfactuals.load`.
+        """
+        from .result_files import save
+
+        return save(self, path)
 
     @classmethod
     def load(cls, path: str | Path) -> Counterfactuals:
-        """Read what `save` wrote."""
-        path = Path(path) if Path(path).exists() else _npz(path)
-        if path.is_file() and not is_zipfile(path):
-            raise ValueError(f"{path} is not a saved Counterfactuals: it is not an .npz file.")
-        with np.load(path, allow_pickle=False) as stored:
-            missing = {f.name for f in fields(cls)} - {"info", "names"} - set(stored.files)
-            if missing:
-                raise ValueError(
-                    f"{path} is not a saved Counterfactuals: it lacks {', '.join(sorted(missing))}."
-                )
-            arrays: dict[str, Any] = {name: stored[name] for name in stored.files}
-        kind = str(arrays.pop("kind", "numpy"))
-        info = {
-            name.removeprefix("info/"): arrays.pop(name)
-            for name in list(arrays)
-            if name.startswith("info/")
-        }
-        provenance = json.loads(str(arrays.pop("provenance")))
-        arrays["modality"] = str(arrays["modality"])
-        if kind == "torch":
-            arrays |= {name: torch.from_numpy(arrays[name]) for name in ("X", "X_cf")}
-        return cls(**arrays, info=info, provenance=provenance)
+        """Read what `save` wrote.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file, with or without ".npz".
+
+        Returns
+        -------
+        Counterfactuals
+            The result; `exceptions` are not stored.
+        """
+        from .result_files import load
+
+        return load(path)
 
 
-def _npz(path: str | Path) -> Path:
-    path = Path(path)
-    return path if path.suffix == ".npz" else path.with_name(path.name + ".npz")
+def as_numpy(values: Any) -> Array:
+    """Return a NumPy or torch array as a NumPy array."""
+    if isinstance(values, Tensor):
+        values = values.detach().cpu()
+    return np.asarray(values)
 
 
-def _plain(value: Any) -> Array:
-    return value.detach().cpu().numpy() if isinstance(value, Tensor) else np.asarray(value)
+def _with_rows(values: Any, rows: Array, new: Any) -> Any:
+    """Return a copy with some rows replaced, in a dtype that holds both."""
+    if isinstance(values, Tensor):
+        whole = values.clone()
+        whole[rows] = new
+        return whole
+    whole = values.astype(np.result_type(values, new))
+    whole[rows] = new
+    return whole

@@ -9,14 +9,22 @@ from .constraints import KINDS
 
 @dataclass(frozen=True)
 class Tags:
-    """What a method can do; the base refuses the rest with a clear error.
+    """Declare what a method can do; the base class refuses the rest with a clear error.
 
-    modalities : kinds of data it takes.
-    multivariate : takes more than one channel.
-    gradient : needs gradients (exact, by a twin, or zeroth-order).
-    reference : needs reference data of at least two classes.
-    constraints : kinds of constraint it can keep.
-    prototype_model : takes prototype models only.
+    Parameters
+    ----------
+    modalities : tuple of str
+        Kinds of data it takes: "series", "image", "row".
+    multivariate : bool, default=True
+        Whether it takes more than one channel.
+    gradient : bool, default=False
+        Whether it uses gradients (exact, by a twin, or by finite differences).
+    reference : bool, default=True
+        Whether it needs reference data of at least two classes.
+    constraints : frozenset of str
+        Kinds of constraint it can keep: "bounds", "frozen", "max_step".
+    prototype_model : bool, default=False
+        Whether it takes prototype models only.
     """
 
     modalities: tuple[str, ...] = ("series", "image", "row")

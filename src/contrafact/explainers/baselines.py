@@ -1,4 +1,4 @@
-"""Floors: the trivial answers that every method has to beat."""
+"""Baselines: trivial answers that every method has to beat."""
 
 from __future__ import annotations
 
@@ -6,20 +6,32 @@ from typing import Any, Literal
 
 import torch
 from torch import Tensor
+from typing_extensions import override
 
-from ..engine import Batch, Candidates
+from ..engine import Candidates, Tasks
 from ..guides import Guide, NearestUnlikeCluster, NearestUnlikeNeighbor
+from ..numerics import ceil_div
 from ..search import first_on_line, segment_ids, smallest_level
-from .support.guided import GuidedExplainer, Metric
+from ..search.segments import count_segments
+from ..validation import Boolean, Integer, OneOf
+from .support.guided import (
+    METRIC_RULE,
+    OLD_GUIDE_NAMES,
+    FallbackExplainer,
+    GuidedExplainer,
+    Metric,
+)
 
 
 class NearestUnlike(GuidedExplainer):
-    """The nearest unlike neighbor itself: another series of the target class, nothing made up.
+    """Return the nearest unlike neighbor itself: a reference row of the target class.
 
     Parameters
     ----------
-    metric : "euclidean" or "dtw" (series only).
-    diverse : with k > 1, neighbors that differ from each other.
+    metric : {"euclidean", "dtw"}, default="euclidean"
+        Distance; "dtw" for series only.
+    diverse : bool, default=False
+        With k > 1, neighbors that differ from each other.
 
     Examples
     --------
@@ -28,33 +40,40 @@ class NearestUnlike(GuidedExplainer):
     1.0
     """
 
-    def __init__(self, metric: Metric = "euclidean", diverse: bool = False) -> None:
-        self.metric, self.diverse = metric, diverse
+    rules = {"metric": METRIC_RULE, "diverse": Boolean()}
+    info_keys = {"guide_index": "reference row of the neighbor"}
 
+    def __init__(self, metric: Metric = "euclidean", diverse: bool = False) -> None:
+        self.metric = metric
+        self.diverse = diverse
+
+    @override
     @classmethod
     def _get_test_params(cls) -> list[dict[str, Any]]:
         return [{}, {"diverse": True}]
 
+    @override
     def _make_guide(self) -> Guide:
         return NearestUnlikeNeighbor(self.metric, diverse=self.diverse)
 
-    def _explain(self, batch: Batch) -> Candidates:
-        guides = self._guides(batch)
-        return Candidates(
-            batch.project(guides.x, guides.rows), guides.rows, {"guide_index": guides.index}
-        )
+    @override
+    def _explain(self, tasks: Tasks) -> Candidates:
+        return tasks.candidates(tasks.project(tasks.guide), guide_index=tasks.guide_index)
 
 
 class LineSearch(GuidedExplainer):
-    """The first point of the target class on the straight line to a guide, by bisection.
+    """Return the first point of the target class on the straight line to a guide, by bisection.
 
-        x'(s) = x + s·(n − x),   smallest s the model accepts
+        x'(s) = x + s · (n − x),   smallest s the model accepts
 
     Parameters
     ----------
-    toward : "neighbor" (nearest unlike neighbor) or "mean" (of the rows the model puts in the class).
-    metric : "euclidean" or "dtw", for the neighbor.
-    steps : bisections; s is found to within 2^−steps.
+    toward : {"neighbor", "mean"}, default="neighbor"
+        n: the nearest unlike neighbor, or the mean of the rows the model puts in the class.
+    metric : {"euclidean", "dtw"}, default="euclidean"
+        Distance of the neighbor.
+    steps : int, default=10
+        Bisections; s is found to within 2^-steps.
 
     Examples
     --------
@@ -63,42 +82,52 @@ class LineSearch(GuidedExplainer):
     1.0
     """
 
+    rules = {
+        "toward": OneOf("neighbor", "mean"),
+        "metric": METRIC_RULE,
+        "steps": Integer(at_least=1, at_most=50),
+    }
+    old_values = {"toward": OLD_GUIDE_NAMES}
+    info_keys = {"guide_index": "reference row of the guide", "step": "s"}
+
     def __init__(
         self,
         toward: Literal["neighbor", "mean"] = "neighbor",
         metric: Metric = "euclidean",
         steps: int = 10,
     ) -> None:
-        self.toward, self.metric, self.steps = toward, metric, steps
+        self.toward = toward
+        self.metric = metric
+        self.steps = steps
 
+    @override
     @classmethod
     def _get_test_params(cls) -> list[dict[str, Any]]:
         return [{}, {"toward": "mean"}]
 
+    @override
     def _make_guide(self) -> Guide:
-        if self.toward not in ("neighbor", "mean"):
-            raise ValueError(f"toward must be 'neighbor' or 'mean', got {self.toward!r}.")
-        if not 1 <= self.steps <= 50:
-            raise ValueError(f"steps must lie between 1 and 50, got {self.steps}.")
-        return (
-            NearestUnlikeCluster() if self.toward == "mean" else NearestUnlikeNeighbor(self.metric)
-        )
+        if self.toward == "mean":
+            return NearestUnlikeCluster()
+        return NearestUnlikeNeighbor(self.metric)
 
-    def _explain(self, batch: Batch) -> Candidates:
-        guides = self._guides(batch)
-        share, x_cf = first_on_line(batch, guides.rows, guides.x, self.steps)
-        return Candidates(x_cf, guides.rows, {"guide_index": guides.index, "step": share})
+    @override
+    def _explain(self, tasks: Tasks) -> Candidates:
+        share, x_cf = first_on_line(tasks, tasks.guide, self.steps)
+        return tasks.candidates(x_cf, guide_index=tasks.guide_index, step=share)
 
 
 class RandomMask(GuidedExplainer):
-    """Segments of the guide copied in random order, as few as turn the class.
+    """Copy segments of the guide in random order, as few as change the class.
 
-    What masks learned by a method must beat: the same blend, with chance choosing the places.
+    Masks learned by a method have to beat this: the same edit with the places chosen at random.
 
     Parameters
     ----------
-    n_segments : segments along time (series), along each side (images); rows are copied value by value.
-    metric : "euclidean" or "dtw".
+    n_segments : int, default=20
+        Segments along time (series) or along each side (images); rows are copied value by value.
+    metric : {"euclidean", "dtw"}, default="euclidean"
+        Distance of the neighbor.
 
     Examples
     --------
@@ -107,36 +136,38 @@ class RandomMask(GuidedExplainer):
     1.0
     """
 
-    def __init__(self, n_segments: int = 20, metric: Metric = "euclidean") -> None:
-        self.n_segments, self.metric = n_segments, metric
+    rules = {"n_segments": Integer(at_least=2), "metric": METRIC_RULE}
+    info_keys = {
+        "guide_index": "reference row of the neighbor",
+        "segments_copied": "number of segments copied",
+    }
 
+    def __init__(self, n_segments: int = 20, metric: Metric = "euclidean") -> None:
+        self.n_segments = n_segments
+        self.metric = metric
+
+    @override
     def _make_guide(self) -> Guide:
-        if self.n_segments < 2:
-            raise ValueError(f"n_segments must be at least 2, got {self.n_segments}.")
         return NearestUnlikeNeighbor(self.metric)
 
-    def _explain(self, batch: Batch) -> Candidates:
-        guides = self._guides(batch)
-        width = 1 if batch.modality == "row" else -(-self.shape_[-1] // self.n_segments)
-        segment = segment_ids(self.shape_, width).to(batch.x.device)
-        n_segments = int(segment.max()) + 1
-        rank = batch.uniform(n_segments).argsort(1).argsort(1)
+    @override
+    def _explain(self, tasks: Tasks) -> Candidates:
+        width = 1 if tasks.modality == "row" else ceil_div(tasks.shape[-1], self.n_segments)
+        segment = segment_ids(tasks.shape, width).to(tasks.row.device)
+        n_segments = count_segments(segment)
+        random_order = tasks.uniform(n_segments).argsort(1)
 
-        def copied(level: Tensor, which: Tensor) -> Tensor:
-            rows = guides.rows[which]
-            early = rank[rows] < level[:, None]
-            return batch.project(
-                torch.where(early[:, segment], guides.x[which], batch.x[rows]), rows
-            )
+        def copy_first(tasks: Tasks, level: Tensor) -> Tensor:
+            copied = tasks["place"] < level[:, None]
+            return tasks.project(torch.where(copied[:, segment], tasks.guide, tasks.x))
 
-        level, x_cf = smallest_level(batch, guides.rows, copied, n_segments)
-        return Candidates(
-            x_cf, guides.rows, {"guide_index": guides.index, "segments_copied": level}
-        )
+        tasks = tasks.attach(place=random_order.argsort(1))
+        level, x_cf = smallest_level(tasks, copy_first, n_segments)
+        return tasks.candidates(x_cf, guide_index=tasks.guide_index, segments_copied=level)
 
 
-class RandomTarget(GuidedExplainer):
-    """A random reference row that the model puts in the target class.
+class RandomTarget(FallbackExplainer):
+    """Return a random reference row that the model puts in the target class.
 
     Examples
     --------
@@ -145,19 +176,26 @@ class RandomTarget(GuidedExplainer):
     1.0
     """
 
-    def _make_guide(self) -> Guide:
-        return NearestUnlikeNeighbor()
+    info_keys = {"guide_index": "the reference row"}
 
-    def _explain(self, batch: Batch) -> Candidates:
-        priority = batch.uniform(len(self.guide_.candidates_))
-        member = self.guide_.candidate_class_ == batch.target[:, None]
-        if batch.confidence is not None:
-            firm = member & (self.guide_.candidate_proba_.T[batch.target] >= batch.confidence)
-            member = torch.where(firm.any(1, keepdim=True), firm, member)
-        order = priority.masked_fill(~member, torch.inf).argsort(1)[:, : batch.k]
-        rows, slot = member.gather(1, order).nonzero(as_tuple=True)
-        index = order[rows, slot]
-        self._tell_short(batch, member.sum(1))
-        return Candidates(
-            batch.project(self.guide_.candidates_[index], rows), rows, {"guide_index": index}
-        )
+    @override
+    def _explain(self, tasks: Tasks) -> Candidates:
+        instances = tasks.per_instance()
+        is_member = self._members(instances)
+        self._tell_shortage(instances, is_member.sum(1))
+        priority = instances.uniform(len(self.guide_.candidates_))
+        order = priority.masked_fill(~is_member, torch.inf).argsort(1)
+        chosen = order[:, : tasks.k]
+        position, slot = is_member.gather(1, chosen).nonzero(as_tuple=True)
+        index = chosen[position, slot]
+        tasks = instances.take(position)
+        return tasks.candidates(tasks.project(self.guide_.candidates_[index]), guide_index=index)
+
+    def _members(self, tasks: Tasks) -> Tensor:
+        """Return which reference rows are in the target class, confidently where there are such."""
+        member = self.guide_.candidate_class_ == tasks.target[:, None]
+        if tasks.confidence is None:
+            return member
+        p_target = self.guide_.candidate_proba_.T[tasks.target]
+        firm = member & (p_target >= tasks.confidence)
+        return torch.where(firm.any(1, keepdim=True), firm, member)

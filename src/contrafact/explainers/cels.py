@@ -1,4 +1,4 @@
-"""CELS: a learned saliency map says which stretches of the nearest unlike neighbor to copy."""
+"""CELS: a learned saliency map selects which stretches of a neighbor to copy."""
 
 from __future__ import annotations
 
@@ -8,44 +8,87 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from torch import Tensor
+from typing_extensions import override
 
-from ..engine import Batch, Candidates, Tags
-from ..engine.batch import lead
+from ..deprecation import renamed_parameters
+from ..engine import Candidates, Tags, Tasks
 from ..guides import Guide
-from ..numerics.randomness import fold_in, row_seeds, row_uniform
+from ..numerics import ceil_div, fold_in, row_seeds, row_uniform
 from ..search import Adam, Optimum, Point, Stop, accepted_from, grow_mask, minimize, segment_ids
-from .support.guided import GuidedExplainer, Guides, Kind, Metric, guide_of
+from ..search.segments import count_segments, sum_by_segment
+from ..validation import Boolean, Integer, OneOf, Real
+from .support.guided import (
+    GUIDE_RULE,
+    METRIC_RULE,
+    OLD_GUIDE_NAMES,
+    GuidedExplainer,
+    GuideKind,
+    Metric,
+    make_guide,
+)
+from .support.smoothness import answers_smoothly
+
+#: steps in which a soft map is raised toward 1 where it does not change the class
+SOFT_LEVELS = 64
 
 
 class CELS(GuidedExplainer):
-    """Counterfactuals via learned saliency maps (Li, Bahri, Boubrahimi, Hamdi, IEEE BigData 2023).
+    """Copy the stretches of a neighbor that a learned saliency map selects.
 
-        x' = x·(1 − θ) + n·θ,     θ ∈ [0, 1]^(channels × length),   n the nearest unlike neighbor of x
+    With n the nearest unlike neighbor of x, learn a map θ in [0, 1]^(channels × length) by Adam:
 
-        minimize over θ   g·(1 − P(c | x'))  +  a·mean|θ|  +  b·mean|θ_{t+1} − θ_t|^β
+        x' = x · (1 − θ) + n · θ
+        minimize  max_coeff · (1 − P(c | x')) + budget_coeff · mean|θ|
+                  + tv_coeff · mean|θ_{t+1} − θ_t|^tv_beta
 
-    by Adam; then θ, scaled to [0, 1], is cut at `threshold` and the stretches above it are copied from n.
-    Where cutting undoes the flip, the cut moves down θ's own values to the smallest mask that flips: the full
-    mask is n itself, which the model puts in c, so a valid answer always exists once a guide does.
+    Then θ, scaled to [0, 1], is cut at `threshold`, and the stretches above it are copied from n.
+    Where cutting undoes the change of class, the cut moves down through θ's own values to the
+    smallest mask that restores it. The full mask is n itself, which the model puts in c, so there is
+    always a valid answer.
 
-    Models without gradients are explored in segments of the mask: by finite differences where their answers
-    are smooth, else by growing the mask from the segments with the largest gain.
+    In models without gradients the map is learned per segment: by finite differences where the
+    answers are smooth, else by growing the mask from the segments with the largest gain.
 
     Parameters
     ----------
-    g, a, b, beta : weights of reaching the target, of few and of smooth edits; exponent of smoothness.
-    lr, max_iter : Adam's step in θ and its limit.
-    tau, patience, tolerance : stop at P(c) ≥ tau for `patience` steps, or when the loss moves less there.
-    threshold : where the scaled map is cut.
-    init : "small" starts θ at U(0, 0.01), "uniform" at U(0, 1).
-    binarize : False keeps the soft blend (Info-CELS, 2025).
-    shared_mask : True learns one map for all channels (default: one per channel, M-CELS, 2024).
-    guide : n: the nearest unlike "neighbor", "cluster" mean, "prototype" (GLVQ) or "median" (Median LVQ).
-    metric : "euclidean" or "dtw", for the neighbor and the median.
-    n_segments : segments explored in models without gradients.
+    max_coeff : float, default=0.7
+        Weight of reaching the target class.
+    budget_coeff : float, default=0.6
+        Weight of changing little.
+    tv_coeff : float, default=0.5
+        Weight of a smooth map.
+    tv_beta : float, default=3.0
+        Exponent of the smoothness term.
+    learning_rate : float, default=0.1
+        Adam's step in θ.
+    max_iter : int, default=500
+        Largest number of steps.
+    tau : float, default=0.5
+        P(c) at which the search may stop.
+    patience : int, default=30
+        Steps at P(c) >= tau after which it stops.
+    tolerance : float, default=1e-4
+        At P(c) >= tau it also stops when the loss changes by less than this.
+    threshold : float, default=0.5
+        Where the scaled map is cut, in [0, 1).
+    init : {"small", "uniform"}, default="small"
+        Start θ at U(0, 0.01) or at U(0, 1).
+    binarize : bool, default=True
+        False keeps the soft blend (Info-CELS, 2025).
+    shared_mask : bool, default=False
+        True learns one map for all channels; the default is one per channel (M-CELS, 2024).
+    guide : {"neighbor", "cluster", "prototype", "median"}, default="neighbor"
+        What n is: a reference row, the mean of the class, a prototype of a GLVQ, or a row chosen by
+        Median LVQ.
+    metric : {"euclidean", "dtw"}, default="euclidean"
+        Distance of the neighbor and of the median.
+    n_segments : int, default=16
+        Segments of the map in models without gradients.
 
-    `info`: saliency, mask, guide_index, iterations, converged, target_prob and loss before the cut,
-    mask_density.
+    References
+    ----------
+    Li, Bahri, Boubrahimi, Hamdi: CELS: counterfactual explanations for time series data via learned
+    saliency maps. IEEE BigData 2023. https://doi.org/10.1109/BigData59044.2023.10386229
 
     Examples
     --------
@@ -55,14 +98,50 @@ class CELS(GuidedExplainer):
     """
 
     tags = Tags(modalities=("series",), gradient=True)
+    rules = {
+        "max_coeff": Real(at_least=0),
+        "budget_coeff": Real(at_least=0),
+        "tv_coeff": Real(at_least=0),
+        "tv_beta": Real(above=0),
+        "learning_rate": Real(above=0),
+        "max_iter": Integer(at_least=1),
+        "tau": Real(above=0, at_most=1),
+        "patience": Integer(at_least=1),
+        "tolerance": Real(at_least=0),
+        "threshold": Real(at_least=0, below=1),
+        "init": OneOf("small", "uniform"),
+        "binarize": Boolean(),
+        "shared_mask": Boolean(),
+        "guide": GUIDE_RULE,
+        "metric": METRIC_RULE,
+        "n_segments": Integer(at_least=1),
+    }
+    old_values = {"guide": OLD_GUIDE_NAMES}
+    info_keys = {
+        "saliency": "learned map θ",
+        "mask": "what was copied: the map after the cut",
+        "guide_index": "reference row of the neighbor",
+        "iterations": "steps taken",
+        "converged": "whether the search stopped before the last step",
+        "target_prob": "P(c) before the cut",
+        "loss": "loss before the cut",
+        "mask_density": "share of the values that were copied",
+    }
 
+    @renamed_parameters(
+        g="max_coeff",
+        a="budget_coeff",
+        b="tv_coeff",
+        beta="tv_beta",
+        lr="learning_rate",
+    )
     def __init__(
         self,
-        g: float = 0.7,
-        a: float = 0.6,
-        b: float = 0.5,
-        beta: float = 3.0,
-        lr: float = 0.1,
+        max_coeff: float = 0.7,
+        budget_coeff: float = 0.6,
+        tv_coeff: float = 0.5,
+        tv_beta: float = 3.0,
+        learning_rate: float = 0.1,
         max_iter: int = 500,
         tau: float = 0.5,
         patience: int = 30,
@@ -71,21 +150,28 @@ class CELS(GuidedExplainer):
         init: Literal["small", "uniform"] = "small",
         binarize: bool = True,
         shared_mask: bool = False,
-        guide: Kind = "neighbor",
+        guide: GuideKind = "neighbor",
         metric: Metric = "euclidean",
         n_segments: int = 16,
     ) -> None:
-        self.g, self.a, self.b, self.beta = g, a, b, beta
-        self.lr, self.max_iter = lr, max_iter
-        self.tau, self.patience, self.tolerance = tau, patience, tolerance
-        self.threshold, self.init, self.binarize, self.shared_mask = (
-            threshold,
-            init,
-            binarize,
-            shared_mask,
-        )
-        self.guide, self.metric, self.n_segments = guide, metric, n_segments
+        self.max_coeff = max_coeff
+        self.budget_coeff = budget_coeff
+        self.tv_coeff = tv_coeff
+        self.tv_beta = tv_beta
+        self.learning_rate = learning_rate
+        self.max_iter = max_iter
+        self.tau = tau
+        self.patience = patience
+        self.tolerance = tolerance
+        self.threshold = threshold
+        self.init = init
+        self.binarize = binarize
+        self.shared_mask = shared_mask
+        self.guide = guide
+        self.metric = metric
+        self.n_segments = n_segments
 
+    @override
     @classmethod
     def _get_test_params(cls) -> list[dict[str, Any]]:
         return [
@@ -93,175 +179,146 @@ class CELS(GuidedExplainer):
             {"max_iter": 40, "patience": 5, "binarize": False, "shared_mask": True},
         ]
 
+    @override
     def _make_guide(self) -> Guide:
-        if self.init not in ("small", "uniform"):
-            raise ValueError(f"init must be 'small' or 'uniform', got {self.init!r}.")
-        if not 0 <= self.threshold < 1:
-            raise ValueError(f"threshold must lie in [0, 1), got {self.threshold}.")
-        return guide_of(self.guide, self.metric)
+        return make_guide(self.guide, self.metric)
 
-    def _explain(self, batch: Batch) -> Candidates:
-        guides = self._guides(batch)
-        found = self._saliency(batch, guides)
-        mask, x_cf = (self._cut if self.binarize else self._soften)(batch, guides, found.code)
-        info = {
-            "saliency": found.code.expand(-1, *self.shape_),
-            "mask": mask.expand(-1, *self.shape_),
-            "guide_index": guides.index,
-            "iterations": found.iterations,
-            "converged": found.converged,
-            "target_prob": found.p_target,
-            "loss": found.loss,
-            "mask_density": (mask > 0).double().flatten(1).mean(1),
-        }
-        return Candidates(x_cf, guides.rows, info)
+    @override
+    def _explain(self, tasks: Tasks) -> Candidates:
+        found = self._learn_saliency(tasks)
+        tasks = tasks.attach(saliency=found.code)
+        mask, x_cf = self._cut(tasks) if self.binarize else self._raise(tasks)
+        return tasks.candidates(
+            x_cf,
+            saliency=found.code.expand(-1, *tasks.shape),
+            mask=mask.expand(-1, *tasks.shape),
+            guide_index=tasks.guide_index,
+            iterations=found.iterations,
+            converged=found.converged,
+            target_prob=found.p_target,
+            loss=found.loss,
+            mask_density=(mask > 0).double().flatten(1).mean(1),
+        )
 
-    # --- learning the map -----------------------------------------------------------------------------------
+    # --- learning the map
 
-    def _saliency(self, batch: Batch, guides: Guides) -> Optimum:
-        everyone = torch.arange(len(guides.rows), device=batch.x.device)
-        if batch.classifier.differentiable:
-            return self._learn(batch, guides, segment_ids(self.shape_, 1, shared=self.shared_mask))
-        segment = self._segments(self.n_segments).to(batch.x.device)
-        smooth = self._is_smooth(batch, guides, segment)
-        found = Optimum.start(batch.x.new_zeros(len(everyone), *self.shape_))
-        for part, explore in ((everyone[smooth], self._feel), (everyone[~smooth], self._grow)):
-            if len(part):
-                found.put(part, explore(batch, guides.take(part), segment))
+    def _learn_saliency(self, tasks: Tasks) -> Optimum:
+        """Learn θ; the code of the optimum is the map, (tasks, channels, length)."""
+        if tasks.oracle.differentiable:
+            every_value = segment_ids(tasks.shape, 1, shared=self.shared_mask)
+            return self._descend(tasks, every_value, self._start(tasks, every_value))
+        segment = self._segments(tasks, self.n_segments)
+        found = Optimum.start(tasks.x.new_zeros(len(tasks), *tasks.shape))
+        smooth = answers_smoothly(tasks, segment)
+        if bool(smooth.any()):
+            found.put(smooth, self._descend_in_two_scales(tasks.take(smooth), segment))
+        if not bool(smooth.all()):
+            found.put(~smooth, self._grow(tasks.take(~smooth), segment))
         return found
 
-    def _learn(
+    def _descend(
         self,
-        batch: Batch,
-        guides: Guides,
+        tasks: Tasks,
         segment: Tensor,
+        start: Tensor,
         patience: int | None = None,
-        start: Tensor | None = None,
     ) -> Optimum:
-        """Descend on the map, one value of θ per segment; `start` is a map (entries, *shape) to begin at."""
-        n_segments = int(segment.max()) + 1
-        if start is None:
-            draws = row_uniform(self._scale_free_seeds(batch, guides), n_segments)
-            theta = torch.from_numpy(draws).to(batch.x) * (0.01 if self.init == "small" else 1.0)
-        else:
-            sums = start.new_zeros(len(start), n_segments).index_add_(
-                1, segment.flatten(), start.flatten(1)
+        """Descend on the loss from `start`, with one value of θ per segment."""
+
+        def blend(tasks: Tasks, theta: Tensor) -> Tensor:
+            """x' = x · (1 − θ) + n · θ, within the constraints."""
+            return tasks.project(torch.lerp(tasks.x, tasks.guide, theta[:, segment]))
+
+        def loss(point: Point) -> Tensor:
+            theta = point.theta[:, segment]
+            budget = theta.abs().flatten(1).mean(1)
+            variation = theta.diff(dim=-1).abs().pow(self.tv_beta).flatten(1).mean(1)
+            return (
+                self.max_coeff * (1 - point.p_target)
+                + self.budget_coeff * budget
+                + self.tv_coeff * variation
             )
-            theta = sums / torch.bincount(segment.flatten(), minlength=n_segments)
 
-        def blend(theta: Tensor, entries: Tensor) -> Tensor:
-            rows = guides.rows[entries]
-            return batch.project(
-                torch.lerp(batch.x[rows], guides.x[entries], theta[:, segment]), rows
-            )
+        stop = Stop(self.tau, patience or self.patience, self.tolerance, self.max_iter)
+        step = Adam(self.learning_rate)
+        found = minimize(tasks, start, blend, loss, step, stop, clamp=(0.0, 1.0))
+        return replace(found, code=found.code[:, segment])
 
-        optimum = minimize(
-            batch,
-            guides.rows,
-            theta,
-            blend,
-            lambda point: self._loss(point, segment),
-            Adam(self.lr),
-            Stop(self.tau, patience or self.patience, self.tolerance, self.max_iter),
-            clamp=(0.0, 1.0),
-        )
-        return replace(optimum, code=optimum.code[:, segment])
+    def _start(self, tasks: Tasks, segment: Tensor) -> Tensor:
+        """Draw θ from seeds that do not depend on the units of the data."""
+        order = tasks.x.flatten(1).argsort(dim=1, stable=True).cpu().numpy()
+        seeds = row_seeds(order, tasks.oracle.request.seed)
+        seeds = fold_in(seeds, tasks.rank.cpu().numpy().astype(np.int64))
+        theta = tasks.as_tensor(row_uniform(seeds, count_segments(segment)))
+        return 0.01 * theta if self.init == "small" else theta
 
-    def _loss(self, point: Point, segment: Tensor) -> Tensor:
-        theta = point.theta[:, segment]
-        budget = theta.abs().flatten(1).mean(1)
-        smoothness = theta.diff(dim=-1).abs().pow(self.beta).flatten(1).mean(1)
-        return self.g * (1 - point.p_target) + self.a * budget + self.b * smoothness
+    # --- models without gradients
 
-    def _scale_free_seeds(
-        self, batch: Batch, guides: Guides
-    ) -> np.ndarray[Any, np.dtype[np.uint64]]:
-        """Seeds from the order of an instance's values: other units give the same map; one seed per guide."""
-        order = batch.x[guides.rows].flatten(1).argsort(dim=1, stable=True).cpu().numpy()
-        occurrence = torch.arange(len(guides.rows)) - torch.searchsorted(
-            guides.rows.cpu(), guides.rows.cpu()
-        )
-        return fold_in(row_seeds(order, int(batch.seed)), occurrence.numpy())
-
-    # --- models without gradients ---------------------------------------------------------------------------
-
-    def _segments(self, count: int) -> Tensor:
-        channels, length = self.shape_
+    def _segments(self, tasks: Tasks, count: int) -> Tensor:
+        channels, length = tasks.shape
         per_channel = count if self.shared_mask else max(2, count // channels)
-        return segment_ids(self.shape_, max(1, -(-length // per_channel)), shared=self.shared_mask)
+        width = max(1, ceil_div(length, per_channel))
+        return segment_ids(tasks.shape, width, shared=self.shared_mask).to(tasks.row.device)
 
-    def _feel(self, batch: Batch, guides: Guides, segment: Tensor) -> Optimum:
-        """From coarse to fine: half as many segments until the class turns, then all, from there."""
-        coarse = self._segments(-(-self.n_segments // 2)).to(segment.device)
-        start = self._learn(batch, guides, coarse, patience=1).code
-        return self._learn(batch, guides, segment, start=start)
+    def _descend_in_two_scales(self, tasks: Tasks, segment: Tensor) -> Optimum:
+        """Use half as many segments until the class changes, then all of them from there."""
+        coarse = self._segments(tasks, ceil_div(self.n_segments, 2))
+        start = self._start(tasks, coarse)
+        rough = self._descend(tasks, coarse, start, patience=1).code
+        size = torch.bincount(segment.flatten())
+        return self._descend(tasks, segment, sum_by_segment(rough, segment) / size)
 
-    def _is_smooth(self, batch: Batch, guides: Guides, segment: Tensor, h: float = 0.02) -> Tensor:
-        """Does doubling a small change of a segment double the answer? Steps do not, slopes do."""
-        n_segments, count = int(segment.max()) + 1, len(guides.rows)
-        smooth = torch.zeros(count, dtype=torch.bool, device=batch.x.device)
-        able = batch.affords(guides.rows, 1 + 2 * n_segments).nonzero().flatten()
-        if len(able) == 0:
-            return smooth
-        steps = torch.cat(
-            [torch.zeros(1, n_segments), h * torch.eye(n_segments), 2 * h * torch.eye(n_segments)]
-        )
-        theta = (0.5 + steps).to(batch.x).repeat(len(able), 1)
-        entry = able.repeat_interleave(len(steps))
-        x_cf = torch.lerp(batch.x[guides.rows[entry]], guides.x[entry], theta[:, segment])
-        verdict = batch.ask(batch.project(x_cf, guides.rows[entry]), guides.rows[entry])
-        value = lead(verdict.score, batch.target[guides.rows[entry]]).reshape(len(able), -1)
-        once, twice = (value[:, 1:] - value[:, :1]).tensor_split(2, dim=1)
-        proportional = (twice - 2 * once).abs() <= 0.25 * twice.abs()
-        smooth[able] = (proportional & (twice != 0)).double().mean(1) >= 0.75
-        return smooth
-
-    def _grow(self, batch: Batch, guides: Guides, segment: Tensor) -> Optimum:
-        """Copied segments are salient above 1/2, the earlier the more; the others by their gain below it."""
-        copied_in, alone = grow_mask(batch, guides.rows, guides.x, segment)
-        low, high = alone.amin(1, keepdim=True), alone.amax(1, keepdim=True)
-        by_gain = 0.5 * (alone - low) / (high - low).clamp_min(1e-12)
-        by_turn = 1 - 0.5 * copied_in / copied_in.shape[1]
-        theta = torch.where(copied_in >= 0, by_turn, by_gain).to(batch.x)
+    def _grow(self, tasks: Tasks, segment: Tensor) -> Optimum:
+        """Rank segments: copied ones above 1/2, the earlier the higher; others by their gain."""
+        grown = grow_mask(tasks, segment)
+        gain = grown.gain_alone
+        low = gain.amin(1, keepdim=True)
+        high = gain.amax(1, keepdim=True)
+        by_gain = 0.5 * (gain - low) / (high - low).clamp_min(1e-12)
+        copied = grown.copied_in >= 0
+        by_turn = 1 - 0.5 * grown.copied_in / copied.shape[1]
+        theta = torch.where(copied, by_turn, by_gain).to(tasks.x)
         found = Optimum.start(theta[:, segment])
-        found.iterations[:], found.converged[:] = (copied_in >= 0).sum(1), True
-        found.loss[:], found.p_target[:] = torch.nan, torch.nan  # nothing was descended on
+        found.iterations = copied.sum(1)
+        found.converged[:] = True
+        found.loss[:] = torch.nan  # no loss was minimized
+        found.p_target[:] = torch.nan
         return found
 
-    # --- from the map to the edit ---------------------------------------------------------------------------
+    # --- from the map to the edit
 
-    def _cut(self, batch: Batch, guides: Guides, theta: Tensor) -> tuple[Tensor, Tensor]:
-        """Copy where the scaled map exceeds the threshold, or a little more where that does not flip."""
-        theta = theta[:, :1] if self.shared_mask else theta
+    def _cut(self, tasks: Tasks) -> tuple[Tensor, Tensor]:
+        """Copy where the scaled map is above the threshold, or more where that is not enough."""
+        theta = tasks["saliency"]
+        if self.shared_mask:
+            theta = theta[:, :1]
         flat = theta.flatten(1)
-        low, high = flat.amin(1, keepdim=True), flat.amax(1, keepdim=True)
+        low = flat.amin(1, keepdim=True)
+        high = flat.amax(1, keepdim=True)
         scaled = (flat - low) / (high - low).clamp_min(1e-12)
-        rank = (
-            scaled.argsort(dim=1, descending=True, stable=True).argsort(dim=1).reshape(theta.shape)
-        )
+        most_salient = scaled.argsort(dim=1, descending=True, stable=True)
+        rank = most_salient.argsort(dim=1).reshape(theta.shape)
         above = (scaled > self.threshold).sum(1).clamp_min(1)
 
-        def copied(level: Tensor, which: Tensor) -> Tensor:
-            rows = guides.rows[which]
-            mask = rank[which] < level.reshape(-1, 1, 1)
-            return batch.project(torch.where(mask, guides.x[which], batch.x[rows]), rows)
+        def copy_most_salient(tasks: Tasks, level: Tensor) -> Tensor:
+            mask = tasks["rank"] < level[:, None, None]
+            return tasks.project(torch.where(mask, tasks.guide, tasks.x))
 
-        level, x_cf = accepted_from(batch, guides.rows, copied, above, flat.shape[1])
-        return rank < level.reshape(-1, 1, 1), x_cf
+        tasks = tasks.attach(rank=rank)
+        level, x_cf = accepted_from(tasks, copy_most_salient, above, flat.shape[1])
+        return rank < level[:, None, None], x_cf
 
-    def _soften(
-        self, batch: Batch, guides: Guides, theta: Tensor, top: int = 64
-    ) -> tuple[Tensor, Tensor]:
-        """The soft blend itself; where it falls short, θ rises toward 1 until the model accepts."""
+    def _raise(self, tasks: Tasks) -> tuple[Tensor, Tensor]:
+        """Keep the soft blend; where it is not enough, raise θ toward 1 until it is."""
 
-        def lifted(level: Tensor, which: Any) -> Tensor:
-            share = (level.to(theta) / top).reshape(-1, 1, 1)
-            return theta[which] + share * (1 - theta[which])
+        def raised(tasks: Tasks, level: Tensor) -> Tensor:
+            theta = tasks["saliency"]
+            share = (level.to(theta) / SOFT_LEVELS)[:, None, None]
+            return theta + share * (1 - theta)
 
-        def raised(level: Tensor, which: Tensor) -> Tensor:
-            rows = guides.rows[which]
-            blend = torch.lerp(batch.x[rows], guides.x[which], lifted(level, which))
-            return batch.project(blend, rows)
+        def blend(tasks: Tasks, level: Tensor) -> Tensor:
+            return tasks.project(torch.lerp(tasks.x, tasks.guide, raised(tasks, level)))
 
-        level, x_cf = accepted_from(batch, guides.rows, raised, torch.zeros_like(guides.rows), top)
-        return lifted(level, slice(None)), x_cf
+        start = torch.zeros_like(tasks.rank)
+        level, x_cf = accepted_from(tasks, blend, start, SOFT_LEVELS)
+        return raised(tasks, level), x_cf

@@ -1,4 +1,4 @@
-"""Glacier: the nearest counterfactual under a metric that makes some stretches costly to change."""
+"""Glacier: the nearest counterfactual in a metric that makes some stretches costly to change."""
 
 from __future__ import annotations
 
@@ -6,46 +6,69 @@ from typing import Any, Literal
 
 import torch
 from torch import Tensor
+from typing_extensions import override
 
-from ..engine import Batch, Candidates, Tags
+from ..deprecation import renamed_parameters
+from ..engine import Candidates, Tags, Tasks
 from ..models.classifier import Array
 from ..nn.autoencoders import Autoencoder
+from ..numerics import ceil_div
 from ..search import Point, SteepestDescent, Stop, first_on_line, minimize, segment_ids
-from ..search.gradient_loop import Decode
+from ..search.gradients import Decode
+from ..search.segments import sum_by_segment
+from ..validation import Instance, Integer, Nothing, OneOf, Real
 from .support.latent_space import LatentSpace
 from .support.weighted import WeightedExplainer
 
-FELT_OUT_SHARE = 5
+#: a step by finite differences costs dozens of model rows: so many times fewer are taken
+FEWER_STEPS = 5
+#: added to the loss of points short of tau, so that any point at tau is better
+OUTSIDE = 1e6
 
 
 class Glacier(WeightedExplainer):
-    """Locally constrained gradient counterfactuals (Wang, Samsten, Miliou, Mochaourab, Papapetrou 2024).
+    """Slide along the decision boundary to the nearest point, in a weighted metric.
 
-        minimize over δ   mean w·(δ/s)²     subject to   P(c | x + δ) ≥ τ
+        minimize over δ   mean w · (δ / s)²     subject to   P(c | x + δ) ≥ τ
 
-    with s the standard deviation of each channel and w the cost of changing a point. While P < τ the search
-    steps down the margin loss (τ − P)₊², once there down the distance, each step of length `lr` in the metric
-    of w: it slides along the boundary toward the nearest point. A fixed weight between both terms instead
-    would stop short of τ or overshoot it. Last, the edit shrinks to the smallest multiple the model accepts.
+    with s the standard deviation of each channel and w the cost of changing a point. While P < τ the
+    search steps down the margin loss (τ − P)₊², after that down the distance, each step of length
+    `learning_rate` in the metric of w. A fixed weight between both terms instead would stop short of
+    τ or overshoot it. Last, the edit shrinks to the smallest multiple that the model accepts at τ.
 
-    Models without gradients are felt out by finite differences over segments, in a fifth of the steps. Rows
-    that this does not turn take the straight line to their nearest unlike neighbor, and say so in
-    `info["fallback"]`.
+    In models without gradients finite differences over segments are used, with a fifth of the
+    steps. Instances for which the search fails take the straight line to their nearest unlike
+    neighbor, reported in `info["fallback"]`.
 
     Parameters
     ----------
-    weights : "uniform" (w = 1); "local" (segments that matter for this instance's class are costly); "global"
-        (segments that matter for its class in the reference data); "unconstrained" (w = 1, and the first
-        crossing will do).
-    strength : w = 1 + strength · importance, for "local" and "global".
-    n_segments : segments along time, for importance and for models without gradients.
-    tau : the target probability to reach.
-    lr : length of a step, as root mean square of δ/s.
-    max_iter, patience : limit of steps, and of steps after first reaching the target.
-    autoencoder : move the code of an autoencoder instead of the series: x' = x + D(z + δ) − D(z), steps in
-        spreads of the code. A trained one, or "cnn" / "lstm" to be trained at fit for up to `max_epochs`.
+    weights : {"uniform", "local", "global", "unconstrained"}, default="uniform"
+        "uniform": w = 1. "local": segments that matter for this instance's class are costly.
+        "global": segments that matter for its class in the reference data are costly.
+        "unconstrained": w = 1, and the first crossing of the boundary is taken.
+    strength : float, default=100
+        w = 1 + strength · importance, for "local" and "global".
+    n_segments : int, default=16
+        Segments along time, for importance and for models without gradients.
+    tau : float, default=0.5
+        The target probability to reach.
+    learning_rate : float, default=0.02
+        Length of a step, as root mean square of δ / s.
+    max_iter : int, default=300
+        Largest number of steps.
+    patience : int, default=40
+        Steps after first reaching the target.
+    autoencoder : Autoencoder, {"cnn", "lstm"} or None, default=None
+        Move the code of an autoencoder instead of the series: x' = x + D(z + δ) − D(z), in units of
+        the spread of the code. A trained one, or the kind to train at fit.
+    max_epochs : int, default=500
+        Largest number of epochs of that training.
 
-    `info`: weights (per point), iterations, converged, fallback.
+    References
+    ----------
+    Wang, Samsten, Miliou, Mochaourab, Papapetrou: Glacier: guided locally constrained counterfactual
+    explanations for time series classification. Machine Learning 2024.
+    https://doi.org/10.1007/s10994-023-06502-x
 
     Examples
     --------
@@ -55,101 +78,135 @@ class Glacier(WeightedExplainer):
     """
 
     tags = Tags(modalities=("series",), gradient=True)
+    rules = {
+        "weights": OneOf("uniform", "local", "global", "unconstrained"),
+        "strength": Real(at_least=0),
+        "n_segments": Integer(at_least=1),
+        "tau": Real(above=0, below=1),
+        "learning_rate": Real(above=0),
+        "max_iter": Integer(at_least=1),
+        "patience": Integer(at_least=1),
+        "autoencoder": Nothing() | OneOf("cnn", "lstm") | Instance(Autoencoder),
+        "max_epochs": Integer(at_least=1),
+    }
+    info_keys = {
+        "weights": "w, the cost of changing each point",
+        "iterations": "steps taken",
+        "converged": "whether the search stopped before the last step",
+        "fallback": "whether the line to the nearest unlike neighbor was taken",
+    }
 
+    @renamed_parameters(lr="learning_rate")
     def __init__(
         self,
         weights: Literal["uniform", "local", "global", "unconstrained"] = "uniform",
         strength: float = 100.0,
         n_segments: int = 16,
         tau: float = 0.5,
-        lr: float = 0.02,
+        learning_rate: float = 0.02,
         max_iter: int = 300,
         patience: int = 40,
         autoencoder: Autoencoder | Literal["cnn", "lstm"] | None = None,
         max_epochs: int = 500,
     ) -> None:
-        self.weights, self.strength, self.n_segments = weights, strength, n_segments
-        self.tau, self.lr, self.max_iter, self.patience = tau, lr, max_iter, patience
-        self.autoencoder, self.max_epochs = autoencoder, max_epochs
+        self.weights = weights
+        self.strength = strength
+        self.n_segments = n_segments
+        self.tau = tau
+        self.learning_rate = learning_rate
+        self.max_iter = max_iter
+        self.patience = patience
+        self.autoencoder = autoencoder
+        self.max_epochs = max_epochs
 
+    @override
     @classmethod
     def _get_test_params(cls) -> list[dict[str, Any]]:
         return [
-            {"max_iter": 30, "patience": 5, "lr": 0.1},
-            {"weights": "local", "max_iter": 20, "lr": 0.1},
-            {"autoencoder": "cnn", "max_epochs": 2, "max_iter": 20, "lr": 0.3},
+            {"max_iter": 30, "patience": 5, "learning_rate": 0.1},
+            {"weights": "local", "max_iter": 20, "learning_rate": 0.1},
+            {"autoencoder": "cnn", "max_epochs": 2, "max_iter": 20, "learning_rate": 0.3},
         ]
 
+    @override
     def _fit(self, X: Tensor, y: Array | None) -> None:
         super()._fit(X, y)
         if self.autoencoder is not None:
             self.latent_ = LatentSpace.fit(self.autoencoder, X, self.max_epochs)
 
-    def _explain(self, batch: Batch) -> Candidates:
-        tau = max(self.tau, batch.confidence or 0.0)
-        rows = batch.rows.repeat_interleave(batch.k)
-        w = self._costs(batch)[rows]
-        exact = batch.classifier.differentiable
-        decode, cost = (self._in_input if self.autoencoder is None else self._in_latent)(
-            batch, rows, w, exact
+    @override
+    def _explain(self, tasks: Tasks) -> Candidates:
+        tasks = tasks.with_goal(self.tau)
+        tasks = tasks.attach(w=self._costs(tasks))
+        if self.autoencoder is None:
+            tasks, decode, cost = self._in_input_space(tasks)
+        else:
+            tasks, decode, cost = self._in_latent_space(tasks)
+
+        def loss(point: Point) -> Tensor:
+            short = (point.goal - point.p_target).clamp_min(0)
+            delta = (point.x_cf - point.tasks.x) / self.scale_
+            distance = (point.tasks["w"] * delta.square()).flatten(1).mean(1)
+            if self.weights == "unconstrained":
+                distance = torch.zeros_like(distance)
+            return torch.where(short > 0, short.square() + OUTSIDE, distance)
+
+        found = minimize(
+            tasks,
+            self._starts(tasks, cost.shape[1]),
+            decode,
+            loss,
+            SteepestDescent(self.learning_rate, cost / cost.mean(1, keepdim=True)),
+            self._stop(tasks),
+            difference=0.3,
+        )
+        _, x_cf = first_on_line(tasks, decode(tasks, found.code))
+        x_cf, fallback = self._fall_back(tasks, x_cf)
+        return tasks.candidates(
+            x_cf,
+            weights=tasks["w"],
+            iterations=found.iterations,
+            converged=found.converged,
+            fallback=fallback,
         )
 
-        def objective(point: Point) -> Tensor:
-            short = (tau - point.p_target).clamp_min(0)
-            delta = (point.x_cf - batch.x[rows[point.entries]]) / self.scale_
-            distance = (w[point.entries] * delta.square()).flatten(1).mean(1)
-            rest = torch.zeros_like(distance) if self.weights == "unconstrained" else distance
-            # Any point outside is worse than every point inside: the best iterate is the nearest valid one.
-            return torch.where(short > 0, short.square() + 1e6, rest)
+    def _stop(self, tasks: Tasks) -> Stop:
+        fewer = 1 if tasks.oracle.differentiable else FEWER_STEPS
+        return Stop(
+            tau=tasks.confidence or self.tau,
+            patience=1 if self.weights == "unconstrained" else ceil_div(self.patience, fewer),
+            tolerance=0.0,
+            max_iter=ceil_div(self.max_iter, fewer),
+            consecutive=False,
+        )
 
-        # A step that is felt out costs dozens of model rows: a few have to do.
-        share = 1 if exact else FELT_OUT_SHARE
-        patience = 1 if self.weights == "unconstrained" else -(-self.patience // share)
-        stop = Stop(tau, patience, 0.0, -(-self.max_iter // share), consecutive=False)
-        start = self._starts(batch, cost.shape[1])
-        step = SteepestDescent(self.lr, cost / cost.mean(1, keepdim=True))
-        optimum = minimize(batch, rows, start, decode, objective, step, stop, difference=0.3)
-        end = decode(optimum.code, torch.arange(len(rows), device=rows.device))
-        x_cf, fallback = self._rescue(batch, rows, first_on_line(batch, rows, end)[1])
-        info = {
-            "weights": w,
-            "iterations": optimum.iterations,
-            "converged": optimum.converged,
-            "fallback": fallback,
-        }
-        return Candidates(x_cf, rows, info)
+    def _in_input_space(self, tasks: Tasks) -> tuple[Tasks, Decode, Tensor]:
+        """θ = δ / s: per point where gradients are exact, else per segment to save model rows."""
+        segment = self.segment_
+        if tasks.oracle.differentiable:
+            segment = segment_ids(tasks.shape, 1).to(tasks.row.device)
 
-    def _in_input(
-        self, batch: Batch, rows: Tensor, w: Tensor, exact: bool
-    ) -> tuple[Decode, Tensor]:
-        """θ is δ/s: one value per point where gradients are free, per segment where directions cost rows."""
-        segment = segment_ids(self.shape_, 1).to(rows.device) if exact else self.segment_
+        def move(tasks: Tasks, theta: Tensor) -> Tensor:
+            return tasks.project(tasks.x + self.scale_ * theta[:, segment])
 
-        def moved(theta: Tensor, entries: Tensor) -> Tensor:
-            return batch.project(
-                batch.x[rows[entries]] + self.scale_ * theta[:, segment], rows[entries]
-            )
+        return tasks, move, sum_by_segment(tasks["w"], segment)
 
-        size = int(segment.max()) + 1
-        return moved, w.new_zeros(len(rows), size).index_add_(1, segment.flatten(), w.flatten(1))
+    def _in_latent_space(self, tasks: Tasks) -> tuple[Tasks, Decode, Tensor]:
+        """θ moves the code, in units of its spread; all directions cost the same."""
+        z = self.latent_.encode(tasks.x)
+        tasks = self.latent_.attach_base(tasks.attach(z=z), z, residual=True)
 
-    def _in_latent(
-        self, batch: Batch, rows: Tensor, w: Tensor, exact: bool
-    ) -> tuple[Decode, Tensor]:
-        """θ moves the code, in its spreads; no direction of the code is dearer than another."""
-        z = self.latent_.encode(batch.x[rows])
-        decode = self.latent_.decoder(batch, rows, z, residual=True)
+        def move(tasks: Tasks, theta: Tensor) -> Tensor:
+            moved = tasks["z"] + (self.latent_.spread * theta).to(z.dtype)
+            return self.latent_.candidates(tasks, moved, residual=True)
 
-        def moved(theta: Tensor, entries: Tensor) -> Tensor:
-            return decode(z[entries] + (self.latent_.spread * theta).to(z.dtype), entries)
+        return tasks, move, torch.ones_like(z).to(tasks["w"])
 
-        return moved, w.new_ones(len(rows), z.shape[1])
-
-    def _starts(self, batch: Batch, size: int) -> Tensor:
-        """θ = 0 for the first counterfactual of an instance, random nearby starts for further ones."""
-        theta = batch.x.new_zeros(len(batch), batch.k, size)
-        if batch.k > 1:
-            theta[:, 1:] = (
-                batch.uniform((batch.k - 1) * size).reshape(len(batch), batch.k - 1, size) - 0.5
-            )
-        return theta.flatten(0, 1)
+    def _starts(self, tasks: Tasks, size: int) -> Tensor:
+        """θ = 0 for the first counterfactual of an instance, random nearby starts for others."""
+        theta = tasks.x.new_zeros(len(tasks), size)
+        for rank in range(1, tasks.k):
+            others = tasks.rank == rank
+            draws = tasks.take(others).uniform((tasks.k - 1) * size) - 0.5
+            theta[others] = draws[:, (rank - 1) * size : rank * size]
+        return theta

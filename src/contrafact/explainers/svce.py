@@ -1,4 +1,4 @@
-"""SVCE: the most convincing instance of another class within an l_p ball, or the smallest such ball."""
+"""SVCE: the most convincing instance of another class in an l_p ball, or the smallest such ball."""
 
 from __future__ import annotations
 
@@ -9,46 +9,62 @@ from typing import Any, Literal
 
 import torch
 from torch import Tensor
+from typing_extensions import override
 
-from ..engine import Batch, Candidates, Tags
-from ..engine.batch import lead, place_in_row, target_value
-from ..guides import Guide, NearestUnlikeNeighbor
+from ..engine import Candidates, Tags, Tasks
+from ..engine.verdicts import lead
 from ..models.classifier import Array
-from ..numerics.randomness import fold_in, row_normal, row_uniform
+from ..numerics import broadcast_rows
 from ..search import Optimum, Point, Stop, first_on_line, minimize
-from ..search.ball import Ball, BallStep, ball_step
-from .support.guided import GuidedExplainer
+from ..search.ball import Ball
+from ..search.ball_steps import BallStep, ball_step
+from ..validation import Function, Integer, Nothing, OneOf, Real
+from .support.guided import FallbackExplainer
 
 Objective = Literal["logp", "margin"] | Callable[[Point], Tensor]
-#: the auto radius is known to within this factor
+#: the automatic radius is known to within this factor
 PRECISION = 1.01
+#: P(target) that no point reaches: a search that aims at it runs to the end
+UNREACHABLE = 2.0
 
 
-class SVCE(GuidedExplainer):
-    """Sparse visual counterfactuals (Boreiko, Augustin, Croce, Berens, Hein 2022).
+class SVCE(FallbackExplainer):
+    """Find the most convincing instance of the target class within an l_p ball.
 
-        max over x'   log P(c | x')     subject to   ‖x' − x‖_p ≤ ε,   lo ≤ x' ≤ hi
+        max over x'   log P(c | x')     subject to   ‖x' − x‖_p ≤ ε,   low ≤ x' ≤ high
 
-    p = 1.5 changes few pixels, and on the object; p = 2 spreads over the background, p = 1 leaves isolated
-    ones. Only adversarially robust models answer with features of the class (see `RobustTrainer`). An l_p
-    ball does not care what it holds: series and rows work as well.
+    p = 1.5 changes few pixels, and on the object; p = 2 spreads over the background, p = 1 leaves
+    isolated ones. Only adversarially robust models answer with features of the class (see
+    `RobustTrainer`). Series and rows work as well as images.
+
+    A model whose answers are steps has no slope to climb. With the automatic radius, such instances
+    stay on the line to their nearest unlike neighbor, where the search starts, reported in
+    `info["fallback"]`.
 
     Parameters
     ----------
-    norm : p, from 1 to inf.
-    radius : ε, or "auto": the smallest that turns the class (and reaches the confidence asked for).
-    optimizer : "afw" (Auto-Frank-Wolfe, every p) or "apgd" (p = 1, 2, inf).
-    n_iter, restarts : steps of a run, and runs from random points of the ball; the best counts.
-    objective : "logp", "margin" (by how much the class leads), or a function of a Point to minimize.
-    confidence : P(c) to reach; `explain(confidence=...)` takes precedence.
-    bounds : (lo, hi) of the values, numbers or one per channel; None: the range of the reference data, per
-        channel (per feature for rows).
+    norm : float, default=1.5
+        p, from 1 to inf.
+    radius : float or "auto", default="auto"
+        ε; "auto": the smallest that changes the class (and reaches the confidence asked for).
+    optimizer : {"afw", "apgd"}, default="afw"
+        Auto-Frank-Wolfe (every p) or APGD (p = 1, 2, inf).
+    n_iter : int, default=75
+        Steps of a run.
+    restarts : int, default=5
+        Runs from random points of the ball; the best counts.
+    objective : {"logp", "margin"} or function, default="logp"
+        log P(c), by how much the class leads, or a function of a Point to minimize.
+    confidence : float, optional
+        P(c) to reach; `explain(confidence=...)` takes precedence.
+    bounds : tuple, optional
+        (low, high) of the values, numbers or one per channel; default: the range of the reference
+        data, per channel (per feature for rows).
 
-    A model whose answers are steps has no slope to climb. With "auto", such rows stay on the line to their
-    nearest unlike neighbor where the search starts, and say so in `info["fallback"]`.
-
-    `info`: radius, norm_used, fw_gap (how much the objective could still rise in that ball, to first
-    order; 0 is stationary), confidence_before, confidence_after, fallback.
+    References
+    ----------
+    Boreiko, Augustin, Croce, Berens, Hein: Sparse visual counterfactual explanations in image
+    space. GCPR 2022. https://doi.org/10.1007/978-3-031-16788-1_9
 
     Examples
     --------
@@ -58,6 +74,23 @@ class SVCE(GuidedExplainer):
     """
 
     tags = Tags(gradient=True)
+    rules = {
+        "norm": Real(at_least=1, finite=False),
+        "radius": OneOf("auto") | Real(above=0),
+        "optimizer": OneOf("afw", "apgd"),
+        "n_iter": Integer(at_least=1),
+        "restarts": Integer(at_least=1),
+        "objective": OneOf("logp", "margin") | Function(),
+        "confidence": Nothing() | Real(above=0, below=1),
+    }
+    info_keys = {
+        "radius": "ε",
+        "norm_used": "‖x' − x‖_p",
+        "fw_gap": "how much the objective could still rise in the ball, to first order",
+        "confidence_before": "P(c) of the instance",
+        "confidence_after": "P(c) of the counterfactual",
+        "fallback": "whether the line to the nearest unlike neighbor was taken",
+    }
 
     def __init__(
         self,
@@ -70,10 +103,16 @@ class SVCE(GuidedExplainer):
         confidence: float | None = None,
         bounds: tuple[Any, Any] | None = None,
     ) -> None:
-        self.norm, self.radius, self.optimizer = norm, radius, optimizer
-        self.n_iter, self.restarts, self.objective = n_iter, restarts, objective
-        self.confidence, self.bounds = confidence, bounds
+        self.norm = norm
+        self.radius = radius
+        self.optimizer = optimizer
+        self.n_iter = n_iter
+        self.restarts = restarts
+        self.objective = objective
+        self.confidence = confidence
+        self.bounds = bounds
 
+    @override
     @classmethod
     def _get_test_params(cls) -> list[dict[str, Any]]:
         return [
@@ -81,203 +120,204 @@ class SVCE(GuidedExplainer):
             {"norm": 2, "radius": 2.0, "optimizer": "apgd", "n_iter": 8, "restarts": 2},
         ]
 
-    def _make_guide(self) -> Guide:
-        return NearestUnlikeNeighbor()
-
-    def _fit(self, X: Tensor, y: Array | None) -> None:
-        if not 1 <= self.norm <= math.inf:
-            raise ValueError(f"norm must lie between 1 and inf, got {self.norm!r}.")
-        if self.optimizer not in ("afw", "apgd"):
-            raise ValueError(f"optimizer must be 'afw' or 'apgd', got {self.optimizer!r}.")
+    @override
+    def _check_parameters(self) -> None:
         if self.optimizer == "apgd" and self.norm not in (1, 2, math.inf):
             raise ValueError(
                 f"optimizer 'apgd' takes norm 1, 2 or inf, got {self.norm}; 'afw' takes any."
             )
-        if self.radius != "auto" and (
-            isinstance(self.radius, bool | str) or not 0 < self.radius < math.inf
-        ):
-            raise ValueError(
-                f"radius must be 'auto' or a finite number above 0, got {self.radius!r}."
-            )
-        if self.confidence is not None and not 0 < self.confidence < 1:
-            raise ValueError(
-                f"confidence must lie strictly between 0 and 1, got {self.confidence!r}."
-            )
-        if not (callable(self.objective) or self.objective in ("logp", "margin")):
-            raise ValueError(
-                f"objective must be 'logp', 'margin' or a function, got {self.objective!r}."
-            )
-        if self.n_iter < 1 or self.restarts < 1:
-            raise ValueError(
-                f"n_iter and restarts must be at least 1, got {self.n_iter} and {self.restarts}."
-            )
+
+    @override
+    def _fit(self, X: Tensor, y: Array | None) -> None:
         super()._fit(X, y)
-        n = X.shape[1]
         if self.bounds is None:
             low, high = X.transpose(0, 1).flatten(1).aminmax(dim=1)
         else:
-            low, high = (
-                torch.as_tensor(b, dtype=X.dtype, device=X.device).flatten() for b in self.bounds
-            )
-            if len(low) not in (1, n) or len(high) not in (1, n) or not bool((low < high).all()):
-                raise ValueError(
-                    "bounds must be (lower, upper), lower below upper, each a number or one per channel "
-                    f"({n}); got {self.bounds}."
-                )
+            low, high = _read_bounds(self.bounds, X)
         by_channel = (-1, *[1] * (X.ndim - 2))
-        self.low_, self.high_ = (
-            b.reshape(by_channel).expand(self.shape_).clone() for b in (low, high)
-        )
+        self.low_ = low.reshape(by_channel).expand(self.shape_).clone()
+        self.high_ = high.reshape(by_channel).expand(self.shape_).clone()
         self.spread_ = float(X.flatten(1).std(0, correction=0).mean()) or 1.0
 
-    def _explain(self, batch: Batch) -> Candidates:
-        if batch.confidence is None:
-            batch.confidence = self.confidence
-        rows = batch.rows.repeat_interleave(batch.k)
-        ball = self._ball(batch, rows)
-        x_cf, fallback = (self._within if self.radius != "auto" else self._smallest)(
-            batch, rows, ball
-        )
+    @override
+    def _explain(self, tasks: Tasks) -> Candidates:
+        if tasks.confidence is None and self.confidence is not None:
+            tasks = tasks.with_goal(self.confidence)
+        ball = self._ball(tasks)
+        if self.radius == "auto":
+            x_cf, fallback = self._smallest(tasks, ball)
+        else:
+            x_cf, _ = self._restarts(tasks, ball, range(self.restarts), tasks.confidence)
+            fallback = torch.zeros_like(tasks.rank, dtype=torch.bool)
         used = ball.norm(x_cf)
         ball = replace(ball, eps=torch.maximum(ball.eps, used.to(ball.eps)))
-        gap, p_after = self._certificate(batch, rows, ball, x_cf)
-        info = {
-            "radius": ball.eps.double(),
-            "norm_used": used,
-            "fw_gap": gap,
-            "confidence_before": target_value(batch.verdict.proba, batch.target)[rows],
-            "confidence_after": p_after,
-            "fallback": fallback,
-        }
-        return Candidates(x_cf, rows, info)
+        gap, p_after = self._certificate(tasks, ball, x_cf)
+        return tasks.candidates(
+            x_cf,
+            radius=ball.eps.double(),
+            norm_used=used,
+            fw_gap=gap,
+            confidence_before=tasks.p_target(tasks.before),
+            confidence_after=p_after,
+            fallback=fallback,
+        )
 
-    def _ball(self, batch: Batch, rows: Tensor) -> Ball:
-        """Box and free places, of the data and the constraints; further counterfactuals of a row may change
-        a random half of the places, so that they differ."""
-        lo, hi = self.low_, self.high_
-        free = torch.ones(len(rows), *self.shape_, dtype=torch.bool, device=rows.device)
-        if batch.feasible is not None:
-            lo, hi = (
-                torch.maximum(lo, batch.feasible.lower),
-                torch.minimum(hi, batch.feasible.upper),
-            )
-            free &= ~batch.feasible.frozen
-        copy = place_in_row(rows)
-        if batch.k > 1:
-            half = torch.from_numpy(
-                row_uniform(self._seeds(batch, rows, copy), free[0].numel()) < 0.5
-            )
-            further = (copy > 0).reshape(-1, *[1] * len(self.shape_))
-            free &= ~further | half.reshape(free.shape).to(rows.device)
-        eps = batch.x.new_full((len(rows),), 0.0 if self.radius == "auto" else float(self.radius))
-        return Ball(batch.x[rows], eps, float(self.norm), lo, hi, free)
+    def _ball(self, tasks: Tasks) -> Ball:
+        """Intersect the box of the data with the constraints.
 
-    @staticmethod
-    def _seeds(batch: Batch, rows: Tensor, stream: Tensor | int) -> Array:
-        return fold_in(batch.seeds[rows.cpu().numpy()], torch.as_tensor(stream).cpu().numpy())
+        Further counterfactuals of an instance may change a random half of the values, so that they
+        differ.
+        """
+        low = self.low_
+        high = self.high_
+        free = torch.ones_like(tasks.x, dtype=torch.bool)
+        if tasks.feasible_set is not None:
+            low = torch.maximum(low, tasks.feasible_set.lower)
+            high = torch.minimum(high, tasks.feasible_set.upper)
+            free &= ~tasks.feasible_set.frozen
+        if tasks.k > 1:
+            half = tasks.uniform(math.prod(tasks.shape), tasks.rank).reshape(free.shape) < 0.5
+            free &= half | broadcast_rows(tasks.rank == 0, free)
+        radius = 0.0 if self.radius == "auto" else float(self.radius)
+        eps = tasks.x.new_full((len(tasks),), radius)
+        return Ball(tasks.x, eps, float(self.norm), low, high, free)
 
-    def _random(self, batch: Batch, rows: Tensor, ball: Ball, restart: int) -> Tensor:
-        """A point of the ball's surface in a Gaussian direction, of each row's own."""
-        copy = place_in_row(rows)
-        seeds = self._seeds(batch, rows, 1000 * restart + copy)
-        draws = torch.from_numpy(row_normal(seeds, ball.x0[0].numel())).to(ball.x0)
-        return ball.farthest(draws.reshape(ball.x0.shape))
+    # --- one ball
+
+    def _restarts(
+        self,
+        tasks: Tasks,
+        ball: Ball,
+        numbers: range,
+        tau: float | None,
+    ) -> tuple[Tensor, Tensor]:
+        """Run from several random points: the best of each task, and whether it is in its class.
+
+        A run that reached the class is better than all that did not.
+        """
+        n = len(tasks)
+        position = torch.arange(n, device=tasks.row.device)
+        runs = position.repeat(len(numbers))
+        start = torch.cat([self._random_point(tasks, ball, number) for number in numbers])
+        x_cf, loss, reached = self._climb(tasks.take(runs), ball.take(runs), start, tau)
+        loss = loss.reshape(len(numbers), n)
+        reached = reached.reshape(len(numbers), n)
+        best_reached = torch.where(reached, loss, torch.inf).argmin(0)
+        best = torch.where(reached.any(0), best_reached, loss.argmin(0))
+        return x_cf[best * n + position], reached.any(0)
+
+    def _random_point(self, tasks: Tasks, ball: Ball, number: int) -> Tensor:
+        """Return a point of the ball's surface in a Gaussian direction, of each task's own."""
+        direction = tasks.normal(math.prod(tasks.shape), 1000 * number + tasks.rank)
+        return ball.farthest(direction.reshape(ball.x0.shape))
 
     def _climb(
-        self, batch: Batch, rows: Tensor, ball: Ball, start: Tensor, tau: float | None
+        self,
+        tasks: Tasks,
+        ball: Ball,
+        start: Tensor,
+        tau: float | None,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """One run per entry: the best point, its loss, and whether it is there. tau None: run to the end."""
-        step = ball_step(self.optimizer, ball, self.n_iter)
-        optimum = self._minimize(batch, rows, start, step, 2.0 if tau is None else tau, self.n_iter)
-        there = optimum.reached & (optimum.p_target >= (tau or 0.0))
-        return batch.project(optimum.code, rows), optimum.loss, there
+        """Run once per task: the best point, its loss, and whether it is in its class at tau.
 
-    def _certificate(
-        self, batch: Batch, rows: Tensor, ball: Ball, x_cf: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Frank-Wolfe gap and P(c) at the counterfactuals themselves; NaN where the budget is spent."""
-        step = ball_step("afw", ball, 1)
-        optimum = self._minimize(batch, rows, x_cf, step, 2.0, 1)
-        asked = optimum.iterations > 0
-        gap = ball.gap(x_cf, -step.best_gradient)
-        return torch.where(asked, gap, torch.nan), torch.where(asked, optimum.p_target, torch.nan)
+        Without tau all steps are taken.
+        """
+        step = ball_step(self.optimizer, ball, self.n_iter)
+        found = self._minimize(tasks, start, step, UNREACHABLE if tau is None else tau, self.n_iter)
+        reached = found.reached & (found.p_target >= (tau or 0.0))
+        return tasks.project(found.code), found.loss, reached
 
     def _minimize(
-        self, batch: Batch, rows: Tensor, start: Tensor, step: BallStep, tau: float, n_iter: int
+        self,
+        tasks: Tasks,
+        start: Tensor,
+        step: BallStep,
+        tau: float,
+        n_iter: int,
     ) -> Optimum:
-        def decode(x: Tensor, entries: Tensor) -> Tensor:
-            return batch.project(x, rows[entries])
-
-        stop = Stop(tau, 1, 0.0, n_iter)
-        return minimize(
-            batch, rows, start, decode, self._loss, step, stop, difference=0.3 * self.spread_
-        )
+        stop = Stop(tau, patience=1, tolerance=0.0, max_iter=n_iter)
+        width = 0.3 * self.spread_
+        return minimize(tasks, start, Tasks.project, self._loss, step, stop, difference=width)
 
     def _loss(self, point: Point) -> Tensor:
         if callable(self.objective):
             return self.objective(point)
         if self.objective == "margin":
-            return -lead(point.score, point.target)
-        return -target_value(point.score.log_softmax(1), point.target)
+            return -lead(point.score, point.tasks.target)
+        return -point.log_p_target
 
-    def _within(self, batch: Batch, rows: Tensor, ball: Ball) -> tuple[Tensor, Tensor]:
-        """The best of all restarts in the given ball."""
-        x_cf, _ = self._restarts(batch, rows, ball, range(self.restarts), batch.confidence)
-        return x_cf, torch.zeros_like(rows, dtype=torch.bool)
+    def _certificate(self, tasks: Tasks, ball: Ball, x_cf: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the Frank-Wolfe gap and P(c) at the counterfactuals; NaN where the budget is spent."""
+        step = ball_step("afw", ball, 1)
+        found = self._minimize(tasks, x_cf, step, UNREACHABLE, 1)
+        asked = found.iterations > 0
+        gap = ball.gap(x_cf, -step.best_gradient)
+        return torch.where(asked, gap, torch.nan), torch.where(asked, found.p_target, torch.nan)
 
-    def _restarts(
-        self, batch: Batch, rows: Tensor, ball: Ball, numbers: range, tau: float | None
-    ) -> tuple[Tensor, Tensor]:
-        """Runs from several random points, together: the best of each row, and whether it is there.
+    # --- the smallest ball
 
-        Whoever reached the class comes before everyone who did not.
+    def _smallest(self, tasks: Tasks, ball: Ball) -> tuple[Tensor, Tensor]:
+        """Halve the radius until no run reaches the class, then bisect; start from the last success.
+
+        The line to the nearest unlike neighbor gives the first radius known to be large enough.
         """
-        everyone = torch.arange(len(rows), device=rows.device)
-        entry = everyone.repeat(len(numbers))
-        start = torch.cat([self._random(batch, rows, ball, j) for j in numbers])
-        x_cf, loss, there = self._climb(batch, rows[entry], ball.take(entry), start, tau)
-        loss, there = loss.reshape(len(numbers), -1), there.reshape(len(numbers), -1)
-        among_those = torch.where(there, loss, torch.inf).argmin(0)
-        best = torch.where(there.any(0), among_those, loss.argmin(0))
-        return x_cf[best * len(rows) + everyone], there.any(0)
-
-    def _smallest(self, batch: Batch, rows: Tensor, ball: Ball) -> tuple[Tensor, Tensor]:
-        """Halve the radius until no run reaches the class, then bisect; runs start from the last success.
-
-        The line to the nearest unlike neighbor gives the first radius known to do.
-        """
-        best, fallback = self._rescue(batch, rows, ball.x0)
+        best, fallback = self._fall_back(tasks, ball.x0)
         best = torch.where(ball.free, best, ball.x0)
-        low, open_ = torch.zeros_like(ball.eps), torch.arange(len(rows), device=rows.device)
-        # Where no neighbor will do, all that is known to hold an answer, if there is one, is the whole box.
-        widest = torch.maximum((ball.hi - ball.x0).abs(), (ball.x0 - ball.lo).abs())
-        high = ball.norm(ball.x0 + widest).to(ball.eps)
-        asked = open_[batch.affords(rows)]
-        known = asked[batch.accepts(batch.ask(best[asked], rows[asked]), rows[asked])]
-        high[known] = ball.take(known).norm(best[known]).to(high)
+        low = torch.zeros_like(ball.eps)
+        high = self._largest_radius(tasks, ball, best)
+        position = torch.arange(len(tasks), device=tasks.row.device)
         while True:
-            open_ = open_[(low[open_] * PRECISION < high[open_]) & batch.affords(rows[open_])]
-            if len(open_) == 0:
+            undecided = low * PRECISION < high
+            position = position[undecided[position]]
+            position = position[tasks.take(position).affords()]
+            if len(position) == 0:
                 return best, fallback
-            eps = torch.where(low[open_] > 0, (low[open_] * high[open_]).sqrt(), high[open_] / 2)
-            small = replace(ball.take(open_), eps=eps)
-            x_cf, there = self._try(batch, rows[open_], small, best[open_])
-            won = open_[there]
-            low[open_[~there]] = eps[~there]
+            least = low[position]
+            most = high[position]
+            eps = torch.where(least > 0, (least * most).sqrt(), most / 2)
+            small = replace(ball.take(position), eps=eps)
+            x_cf, reached = self._try_ball(tasks.take(position), small, best[position])
+            low[position[~reached]] = eps[~reached]
+            won = position[reached]
             if len(won):
-                best[won] = first_on_line(batch, rows[won], x_cf[there])[1]
-                high[won] = torch.minimum(ball.take(won).norm(best[won]).to(high), eps[there])
+                shortened = first_on_line(tasks.take(won), x_cf[reached])[1]
+                best[won] = shortened
+                norm = ball.take(won).norm(shortened).to(high)
+                high[won] = torch.minimum(norm, eps[reached])
                 fallback[won] = False
 
-    def _try(self, batch: Batch, rows: Tensor, ball: Ball, best: Tensor) -> tuple[Tensor, Tensor]:
-        """Does a run in this ball reach the class? One from the way to the best so far, then the others."""
-        tau = batch.confidence or 0.0
+    def _largest_radius(self, tasks: Tasks, ball: Ball, best: Tensor) -> Tensor:
+        """Return a radius known to hold an answer: that of the best so far, else the whole box."""
+        widest = torch.maximum((ball.high - ball.x0).abs(), (ball.x0 - ball.low).abs())
+        radius = ball.norm(ball.x0 + widest).to(ball.eps)
+        known = tasks.accepted(best)
+        radius[known] = ball.take(known).norm(best[known]).to(radius)
+        return radius
+
+    def _try_ball(self, tasks: Tasks, ball: Ball, best: Tensor) -> tuple[Tensor, Tensor]:
+        """Check whether a run in this ball reaches the class.
+
+        The first run starts on the way to the best so far, the others at random points.
+        """
+        tau = tasks.confidence or 0.0
         share = (ball.eps / ball.norm(best).clamp_min(1e-30)).clamp_max(1.0).to(best)
-        start = torch.lerp(ball.x0, best, share.reshape(-1, *[1] * len(self.shape_)))
-        x_cf, _, there = self._climb(batch, rows, ball, start, tau)
-        todo = (~there).nonzero().flatten()
-        if len(todo) and self.restarts > 1:
-            x_cf[todo], there[todo] = self._restarts(
-                batch, rows[todo], ball.take(todo), range(1, self.restarts), tau
-            )
-        return x_cf, there
+        start = torch.lerp(ball.x0, best, broadcast_rows(share, best))
+        x_cf, _, reached = self._climb(tasks, ball, start, tau)
+        rest = ~reached
+        if bool(rest.any()) and self.restarts > 1:
+            numbers = range(1, self.restarts)
+            found = self._restarts(tasks.take(rest), ball.take(rest), numbers, tau)
+            x_cf[rest], reached[rest] = found
+        return x_cf, reached
+
+
+def _read_bounds(bounds: tuple[Any, Any], X: Tensor) -> tuple[Tensor, Tensor]:
+    """Check bounds: numbers or one per channel, the lower below the upper."""
+    low, high = (torch.as_tensor(b, dtype=X.dtype, device=X.device).flatten() for b in bounds)
+    n = X.shape[1]
+    if len(low) not in (1, n) or len(high) not in (1, n) or not bool((low < high).all()):
+        raise ValueError(
+            "bounds must be (lower, upper), lower below upper, each a number or one per channel "
+            f"({n}); got {bounds}."
+        )
+    return low, high

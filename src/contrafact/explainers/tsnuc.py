@@ -1,4 +1,4 @@
-"""TS-NUC: a small network learns, per instance, to carry its code to the nearest unlike cluster."""
+"""TS-NUC: a small network per instance learns to move its code to the nearest unlike cluster."""
 
 from __future__ import annotations
 
@@ -8,19 +8,21 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from torch import Tensor
+from typing_extensions import override
 
-from ..engine import Batch, Candidates, Tags
-from ..engine.batch import target_value
-from ..guides import Guide, NearestUnlikeNeighbor
+from ..deprecation import renamed_parameters
+from ..engine import Candidates, Tags, Tasks
 from ..models.classifier import Array, Verdict
 from ..nn.autoencoders import Autoencoder
-from ..numerics.randomness import fold_in, row_normal
-from ..search import Adam, Point, Stop, minimize
-from ..search.gradient_loop import Slopes
-from .support.code_network import Carrier
-from .support.guided import GuidedExplainer
-from .support.latent_space import Centroids, LatentSpace, Trace, shorten
+from ..search import Adam, Optimum, Point, Stop, minimize
+from ..search.gradients import Decode, GradientKind
+from ..validation import Boolean, Instance, Integer, Nothing, OneOf, Real
+from .support.centroids import Centroids
+from .support.code_network import CodeNetwork, MovingCodes
+from .support.guided import FallbackExplainer
+from .support.latent_space import LatentSpace, Trace, shorten
 
+#: values of the parameters that are left at None
 PRESETS: dict[str, dict[str, Any]] = {
     "library": {
         "autoencoder": "cnn",
@@ -45,47 +47,67 @@ PRESETS: dict[str, dict[str, Any]] = {
         "doubling": 0,
     },
 }
-MODES = ("auto", "gradient", "predict_only", "zeroth_order")
-#: numbers of network weights searched at once; more entries are worked in turns, which changes no result
+#: numbers of network weights searched at once; more tasks take turns, which changes no result
 MAX_WEIGHTS = 2**25
 
 
-class TSNUC(GuidedExplainer):
-    """Nearest-unlike-cluster counterfactuals (Ghosh, Jain, Parida, Das 2024).
+class TSNUC(FallbackExplainer):
+    """Move an instance's code toward the nearest unlike cluster with a network of its own.
 
         z = E(x),   ẑ = F(z) + noise,   x' = D(ẑ)
-        minimize over the weights of F   λ₁·(−log P(c | x'))  +  λ₂·mean|x − x'|  +  λ₃·‖ẑ − μ_c‖
+        minimize over the weights of F   λ₁ · (−log P(c | x')) + λ₂ · mean|x − x'| + λ₃ · ‖ẑ − μ_c‖
 
-    E and D are an autoencoder, F a network of three layers that first learns to reproduce codes, μ_c the mean
-    code of class c. Every instance gets its own copy of F and stops as soon as the model says c. With several
-    centroids the pull is the soft minimum −β⁻¹ log Σ exp(−β/2‖ẑ − μ‖²) over those of the class.
+    E and D are an autoencoder, F a network of three layers that first learns to reproduce codes, μ_c
+    the mean code of class c. Every instance has its own copy of F and stops as soon as the model
+    says c. With several centroids the pull is the soft minimum −β⁻¹ log Σ exp(−β/2 ‖ẑ − μ‖²) over
+    those of the class.
+
+    The search may end short of c, since a decoded centroid need not be in its class (`fit` warns
+    then). Such instances take the line to their nearest unlike neighbor, reported in
+    `info["fallback"]`.
 
     Parameters
     ----------
-    mode : "gradient" (through the model, exact); "zeroth_order" (its slopes felt out in the code);
-        "predict_only" (λ₁ = 0, the model is only asked whether to stop); "auto": "gradient" where the model
-        has gradients, else "predict_only".
-    preset : "library" or "paper": the settings of all parameters left at None.
-    autoencoder : a trained one, or "cnn" / "lstm" to be trained at fit, for at most `max_epochs`.
-    centroids : means over the classes the model sees ("predictions") or those of `y` ("labels"); or
-        "prototypes", which a GLVQ learns in the code to tell the classes the model sees apart.
-    n_centroids : clusters per class, at most.
-    beta : sharpness of the soft minimum, per mean squared distance of a code to its centroid.
-    lambda_model, lambda_distance, lambda_centroid : λ₁, λ₂ (x in scaled units), λ₃.
-    lr, max_iter : of Adam on the weights of F.
-    noise_mean, noise_std : of the noise added to ẑ; a row that turns with noise is tried without.
-    feedback : F is fed its own last ẑ instead of z.
-    residual : x' = x + D(ẑ) − D(F(z)): no movement is no change.
-    doubling : λ₁ doubles every so many steps, so that no row rests at a centroid the model does not accept;
-        0: never.
-    shorten : last, go back along the line from F(z) to ẑ to the first point the model accepts.
-    skip : F(z) = z + network(z), which begins as the identity and needs no training.
+    mode : {"auto", "gradient", "predict_only", "zeroth_order"}, default="auto"
+        "gradient": exact gradients through the model. "zeroth_order": finite differences in the
+        code. "predict_only": λ₁ = 0, the model is only asked whether to stop. "auto": "gradient"
+        where the model has gradients, else "predict_only".
+    preset : {"library", "paper"}, default="library"
+        Values of all parameters left at None.
+    autoencoder : Autoencoder, {"cnn", "lstm"} or None
+        A trained one, or the kind to train at fit.
+    max_epochs : int, default=500
+        Largest number of epochs of that training.
+    centroids : {"predictions", "labels", "prototypes"}, default="predictions"
+        Means over the classes the model sees, over those of `y`, or prototypes that a GLVQ learns in
+        the code to tell apart the classes the model sees.
+    n_centroids : int, optional
+        Clusters per class, at most.
+    beta : float, default=1
+        Sharpness of the soft minimum, per mean squared distance of a code to its centroid.
+    lambda_model, lambda_distance, lambda_centroid : float, default=0.05, 0.01, 1
+        λ₁, λ₂ (with x in scaled units) and λ₃.
+    learning_rate : float, default=1e-3
+        Adam's step on the weights of F.
+    max_iter : int, optional
+        Largest number of steps.
+    noise_mean, noise_std : float, optional
+        Of the noise added to ẑ; an instance that changes class with noise is tried without.
+    feedback : bool, optional
+        Whether F is fed its own last ẑ instead of z.
+    residual : bool, optional
+        x' = x + D(ẑ) − D(F(z)), so that a code that has not moved is no change.
+    shorten : bool, optional
+        Go back along the line from F(z) to ẑ to the first point the model accepts.
+    doubling : int, optional
+        λ₁ doubles every so many steps, so that no instance rests at a centroid that the model does
+        not accept; 0: never.
+    skip : bool, default=False
+        F(z) = z + network(z), which begins as the identity and needs no training.
 
-    None of these may reach c (the decoded centroid need not be in its class: `fit` warns). Such rows take the
-    line to their nearest unlike neighbor, and say so in `info["fallback"]`.
-
-    `info`: iterations, converged, fallback, flipped_at_start (by plain reconstruction, without noise),
-    centroid (the nearest of its class), loss_curve, path (steps on `latent_.plane`).
+    References
+    ----------
+    Ghosh, Jain, Parida, Das: Nearest unlike cluster counterfactuals for time series. ICPR 2024.
 
     Examples
     --------
@@ -95,7 +117,38 @@ class TSNUC(GuidedExplainer):
     """
 
     tags = Tags(modalities=("series", "image"))
+    rules = {
+        "mode": OneOf("auto", "gradient", "predict_only", "zeroth_order"),
+        "preset": OneOf(*PRESETS),
+        "autoencoder": Nothing() | OneOf("cnn", "lstm") | Instance(Autoencoder),
+        "max_epochs": Integer(at_least=1),
+        "centroids": OneOf("predictions", "labels", "prototypes"),
+        "n_centroids": Nothing() | Integer(at_least=1),
+        "beta": Real(above=0),
+        "lambda_model": Real(at_least=0),
+        "lambda_distance": Real(at_least=0),
+        "lambda_centroid": Real(at_least=0),
+        "learning_rate": Real(above=0),
+        "max_iter": Nothing() | Integer(at_least=1),
+        "noise_mean": Nothing() | Real(),
+        "noise_std": Nothing() | Real(at_least=0),
+        "feedback": Nothing() | Boolean(),
+        "residual": Nothing() | Boolean(),
+        "shorten": Nothing() | Boolean(),
+        "doubling": Nothing() | Integer(at_least=0),
+        "skip": Boolean(),
+    }
+    info_keys = {
+        "iterations": "steps taken",
+        "converged": "whether the model said c before the last step",
+        "flipped_at_start": "whether reconstruction alone changed the class",
+        "centroid": "number of the nearest centroid of c",
+        "fallback": "whether the line to the nearest unlike neighbor was taken",
+        "loss_curve": "loss at steps picked evenly from first to last",
+        "path": "the code at these steps, on the plane `latent_.plane`",
+    }
 
+    @renamed_parameters(lr="learning_rate")
     def __init__(
         self,
         mode: Literal["auto", "gradient", "predict_only", "zeroth_order"] = "auto",
@@ -108,7 +161,7 @@ class TSNUC(GuidedExplainer):
         lambda_model: float = 0.05,
         lambda_distance: float = 0.01,
         lambda_centroid: float = 1.0,
-        lr: float = 1e-3,
+        learning_rate: float = 1e-3,
         max_iter: int | None = None,
         noise_mean: float | None = None,
         noise_std: float | None = None,
@@ -118,190 +171,184 @@ class TSNUC(GuidedExplainer):
         doubling: int | None = None,
         skip: bool = False,
     ) -> None:
-        self.mode, self.preset, self.autoencoder, self.max_epochs = (
-            mode,
-            preset,
-            autoencoder,
-            max_epochs,
-        )
-        self.centroids, self.n_centroids, self.beta = centroids, n_centroids, beta
-        self.lambda_model, self.lambda_distance, self.lambda_centroid = (
-            lambda_model,
-            lambda_distance,
-            lambda_centroid,
-        )
-        self.lr, self.max_iter, self.noise_mean, self.noise_std = (
-            lr,
-            max_iter,
-            noise_mean,
-            noise_std,
-        )
-        self.feedback, self.residual, self.shorten, self.skip = feedback, residual, shorten, skip
+        self.mode = mode
+        self.preset = preset
+        self.autoencoder = autoencoder
+        self.max_epochs = max_epochs
+        self.centroids = centroids
+        self.n_centroids = n_centroids
+        self.beta = beta
+        self.lambda_model = lambda_model
+        self.lambda_distance = lambda_distance
+        self.lambda_centroid = lambda_centroid
+        self.learning_rate = learning_rate
+        self.max_iter = max_iter
+        self.noise_mean = noise_mean
+        self.noise_std = noise_std
+        self.feedback = feedback
+        self.residual = residual
+        self.shorten = shorten
         self.doubling = doubling
+        self.skip = skip
 
+    @override
     @classmethod
     def _get_test_params(cls) -> list[dict[str, Any]]:
-        quick = {"max_epochs": 2, "max_iter": 8, "lr": 0.02}
-        return [
-            {**quick, "skip": True},
-            {
-                **quick,
-                "mode": "predict_only",
-                "n_centroids": 2,
-                "residual": False,
-                "noise_std": 0.1,
-            },
-        ]
-
-    def _make_guide(self) -> Guide:
-        return NearestUnlikeNeighbor()
+        quick = {"max_epochs": 2, "max_iter": 8, "learning_rate": 0.02}
+        noisy = {"n_centroids": 2, "residual": False, "noise_std": 0.1}
+        return [{**quick, "skip": True}, {**quick, "mode": "predict_only", **noisy}]
 
     def _setting(self, name: str) -> Any:
-        """A parameter's own value, or the preset's."""
+        """Return a parameter's own value, or the preset's where it is None."""
         value = getattr(self, name)
         return PRESETS[self.preset][name] if value is None else value
 
-    # --- fitting --------------------------------------------------------------------------------------------
+    # --- fitting
 
+    @override
     def _fit(self, X: Tensor, y: Array | None) -> None:
-        for name, known in (
-            ("mode", MODES),
-            ("preset", tuple(PRESETS)),
-            ("centroids", ("predictions", "labels", "prototypes")),
-        ):
-            if getattr(self, name) not in known:
-                raise ValueError(
-                    f"{name} must be one of {', '.join(known)}, got {getattr(self, name)!r}."
-                )
         if self.mode == "gradient" and not self.classifier_.differentiable:
             raise ValueError(
-                "mode='gradient' needs a model with gradients; this one has none. Use 'predict_only' or "
-                "'zeroth_order'."
+                "mode='gradient' needs a model with gradients; this one has none. Use "
+                "'predict_only' or 'zeroth_order'."
             )
-        if self._setting("n_centroids") < 1:
-            raise ValueError(f"n_centroids must be at least 1, got {self.n_centroids}.")
         if self.centroids == "labels" and y is None:
             raise ValueError("centroids='labels' needs y.")
         super()._fit(X, y)
-        columns = {label: c for c, label in enumerate(self.classifier_.classes.tolist())}
         column = self.guide_.candidate_class_
         if self.centroids == "labels":
-            column = torch.tensor(
-                [columns[label] for label in np.asarray(y).tolist()], device=X.device
-            )
+            classes = self.classifier_.classes.tolist()
+            own = [classes.index(label) for label in np.asarray(y).tolist()]
+            column = torch.tensor(own, device=X.device)
         self.latent_ = LatentSpace.fit(self._setting("autoencoder"), X, self.max_epochs)
-        learned = self.centroids == "prototypes"
         self.centroids_ = Centroids.fit(
-            self.latent_.codes, column, self._setting("n_centroids"), self.beta, learned
+            self.latent_.codes,
+            column,
+            self._setting("n_centroids"),
+            self.beta,
+            learned=self.centroids == "prototypes",
         )
-        self.carrier_ = Carrier.fit(self.latent_.codes, self.max_epochs, self.skip)
+        self.network_ = CodeNetwork.fit(self.latent_.codes, self.max_epochs, self.skip)
         self._check_centroids()
 
     def _check_centroids(self) -> None:
-        """A word where the decoded centroid of a class is not in the class."""
+        """Warn where the decoded centroid of a class is not in the class."""
         decoded = self.latent_.decode(self.centroids_.place).to(self.guide_.reference_.dtype)
-        said = self.classifier_.verdict(decoded).label
+        label = self.classifier_.verdict(decoded).label
         owner = self.centroids_.owner
-        names = self.classifier_.classes.tolist()
-        astray = [repr(names[c]) for c in torch.unique(owner[said != owner]).tolist()]
-        if astray:
+        columns = torch.unique(owner[label != owner]).tolist()
+        if columns:
+            classes = self.classifier_.classes.tolist()
+            names = ", ".join(repr(classes[column]) for column in columns)
             warnings.warn(
-                f"The model puts decoded centroids of {', '.join(astray)} into other classes: the "
-                "autoencoder or the mean does not keep what the model looks at. More centroids may help.",
+                f"The model puts decoded centroids of {names} into other classes: the autoencoder "
+                "or the mean does not keep what the model looks at. More centroids may help.",
                 stacklevel=4,
             )
 
+    @override
     def _default_target(self, x: Tensor, verdict: Verdict) -> Tensor:
-        """The class of the nearest unlike cluster."""
+        """Choose the class of the nearest unlike cluster."""
         distance = self.centroids_.distance(self.latent_.encode(x), verdict.score.shape[1])
         distance.scatter_(1, verdict.label[:, None], torch.inf)
         elsewhere = super()._default_target(x, verdict)
         return torch.where(distance.isfinite().any(1), distance.argmin(1), elsewhere)
 
-    # --- searching ------------------------------------------------------------------------------------------
+    # --- searching
 
-    def _explain(self, batch: Batch) -> Candidates:
-        rows = batch.rows.repeat_interleave(batch.k)
-        # The copies of a row stay together: what tells them apart is their place among each other.
-        size = batch.k * max(1, MAX_WEIGHTS // (batch.k * self.carrier_.size))
-        found = [self._search(batch, part) for part in rows.split(size)]
-        x_cf = torch.cat([x for x, _ in found])
-        info = {name: torch.cat([more[name] for _, more in found]) for name in found[0][1]}
-        x_cf, info["fallback"] = self._rescue(batch, rows, x_cf)
-        return Candidates(x_cf, rows, info)
+    @override
+    def _explain(self, tasks: Tasks) -> Candidates:
+        instances_at_once = max(1, MAX_WEIGHTS // (tasks.k * self.network_.size))
+        parts = tasks.split(tasks.k * instances_at_once)
+        found = Candidates.concat([self._move_codes(part) for part in parts])
+        x_cf, fallback = self._fall_back(tasks, found.x)
+        return tasks.candidates(x_cf, fallback=fallback, **found.info)
 
-    def _search(self, batch: Batch, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
-        """One network for each entry; entry j works for row `rows[j]`."""
-        z = self.latent_.encode(batch.x[rows])
-        base = self.carrier_(self.carrier_.start(len(rows)), z)
-        still, fed = base.clone(), self.latent_.starts(batch, rows, z)
-        decode = self.latent_.decoder(batch, rows, base, self._setting("residual"))
-        unit = self.latent_.unit.to(batch.x.dtype)
-        mean, std, feedback = (
-            self._setting(name) for name in ("noise_mean", "noise_std", "feedback")
+    def _move_codes(self, tasks: Tasks) -> Candidates:
+        """Train one network per task."""
+        z = self.latent_.encode(tasks.x)
+        start = self.network_.start(len(tasks))
+        base = self.network_(start, z)
+        residual = self._setting("residual")
+        tasks = self.latent_.attach_base(tasks, base, residual)
+        fed = self.latent_.starts(tasks, z)
+        moving = MovingCodes(
+            self.network_,
+            fed,
+            self._setting("noise_mean"),
+            self._setting("noise_std"),
+            self._setting("feedback"),
         )
-        slopes, doubling = self._slopes(), self._setting("doubling")
         trace = Trace(self.latent_.plane)
-        plain = (fed == z).all(1) & (not (mean or std))
 
-        def code(theta: Tensor, entries: Tensor, t: int) -> Tensor:
-            z_hat = self.carrier_(theta, fed[entries])
-            still[entries] = z_hat.detach()
-            if mean or std:
-                seeds = fold_in(batch.seeds[rows[entries].cpu().numpy()], t)
-                z_hat = (
-                    z_hat + mean + std * torch.from_numpy(row_normal(seeds, z.shape[1])).to(z_hat)
-                )
-            if feedback:
-                fed[entries] = z_hat.detach()
-            return z_hat
+        def decode(tasks: Tasks, code: Tensor) -> Tensor:
+            return self.latent_.candidates(tasks, code, residual)
 
-        def objective(point: Point) -> Tensor:
-            distance = ((point.x_cf - batch.x[rows[point.entries]]) / unit).abs().flatten(1).mean(1)
-            pull = self.centroids_.pull(point.code, point.target)
-            loss = self.lambda_distance * distance + self.lambda_centroid * pull
-            if slopes != "none":
-                weight = self.lambda_model * (2 ** (point.t / doubling) if doubling else 1)
-                loss = loss - weight * target_value(point.score.log_softmax(1), point.target)
-            trace.note(point, loss)
-            return loss
+        def loss(point: Point) -> Tensor:
+            value = self._loss(point)
+            trace.note(point, value)
+            return value
 
-        optimum = minimize(
-            batch,
-            rows,
-            self.carrier_.start(len(rows)),
+        found = minimize(
+            tasks,
+            start,
             decode,
-            objective,
-            Adam(self.lr),
-            Stop(batch.confidence or 0.0, 1, 0.0, self._setting("max_iter")),
-            code=code,
-            start=base,
-            slopes=slopes,
+            loss,
+            Adam(self.learning_rate),
+            Stop(tasks.confidence or 0.0, 1, 0.0, self._setting("max_iter")),
+            encode=moving.encode,
+            start_code=base,
+            gradients=self._gradients(),
             difference=0.3 * float(self.latent_.spread.mean()),
         )
-        end = optimum.code
-        if mean or std:
-            tried = (optimum.converged & batch.affords(rows)).nonzero().flatten()
-            quiet = batch.ask(decode(still[tried], tried), rows[tried])
-            good = tried[batch.accepts(quiet, rows[tried])]
-            end[good] = still[good]
-        if self._setting("shorten"):
-            x_cf = shorten(batch, rows, decode, base, end)
-        else:
-            x_cf = decode(end, torch.arange(len(rows), device=rows.device))
-        info = {
-            "iterations": optimum.iterations,
-            "converged": optimum.converged,
-            "flipped_at_start": optimum.converged & (optimum.iterations == 1) & plain,
-            "centroid": self.centroids_.nearest(optimum.code, batch.target[rows]),
-            **trace.curves(len(rows)),
-        }
-        return x_cf, info
+        at_start = found.converged & (found.iterations == 1)
+        untouched = (fed == z).all(1) & (not moving.has_noise)
+        centroid = self.centroids_.nearest(found.code, tasks.target)
+        end = self._without_noise(tasks, decode, found, moving)
+        return tasks.candidates(
+            shorten(tasks, decode, end) if self._setting("shorten") else decode(tasks, end),
+            iterations=found.iterations,
+            converged=found.converged,
+            flipped_at_start=at_start & untouched,
+            centroid=centroid,
+            **trace.curves(len(tasks)),
+        )
 
-    def _slopes(self) -> Slopes:
-        """How the objective looks at the model."""
-        if self.mode == "predict_only" or (
-            self.mode == "auto" and not self.classifier_.differentiable
-        ):
-            return "none"
-        return "felt" if self.mode == "zeroth_order" else "best"
+    def _loss(self, point: Point) -> Tensor:
+        """λ₁ · (−log P(c | x')) + λ₂ · mean|x − x'| + λ₃ · ‖ẑ − μ_c‖."""
+        unit = self.latent_.unit.to(point.x_cf.dtype)
+        distance = ((point.x_cf - point.tasks.x) / unit).abs().flatten(1).mean(1)
+        pull = self.centroids_.pull(point.code, point.tasks.target)
+        loss = self.lambda_distance * distance + self.lambda_centroid * pull
+        if self._gradients() == "none":
+            return loss
+        doubling = self._setting("doubling")
+        growth = 2 ** (point.t / doubling) if doubling else 1
+        return loss - self.lambda_model * growth * point.log_p_target
+
+    def _without_noise(
+        self,
+        tasks: Tasks,
+        decode: Decode,
+        found: Optimum,
+        moving: MovingCodes,
+    ) -> Tensor:
+        """Return the codes found, without their noise where the model accepts that too."""
+        end = found.code
+        if not moving.has_noise:
+            return end
+        tried = found.converged & tasks.affords()
+        trying = tasks.take(tried)
+        noise_free = moving.noise_free[tried]
+        accepted = trying.accepts(trying.ask(decode(trying, noise_free)))
+        good = tried.clone()
+        good[tried] = accepted
+        end[good] = noise_free[accepted]
+        return end
+
+    def _gradients(self) -> GradientKind:
+        """Return how the loss looks at the model."""
+        if self.mode == "zeroth_order":
+            return "finite_difference"
+        without = self.mode == "auto" and not self.classifier_.differentiable
+        return "none" if without or self.mode == "predict_only" else "auto"

@@ -1,6 +1,7 @@
 """Numerical helpers without a model: per-row random numbers, finite differences, shapes."""
 
 from .finite_differences import zeroth_order_gradient
+from .grouping import occurrence
 from .randomness import fold_in, row_normal, row_seeds, row_uniform
 from .shapes import broadcast_rows, ceil_div
 
@@ -8,6 +9,7 @@ __all__ = [
     "broadcast_rows",
     "ceil_div",
     "fold_in",
+    "occurrence",
     "row_normal",
     "row_seeds",
     "row_uniform",

@@ -1,16 +1,13 @@
 """Batched searches that explainers share: gradient loop, bisection, evolution, refinement."""
 
-from .bisection import (
-    accepted_from,
-    best_known,
-    first_on_line,
-    grow_mask,
-    segment_ids,
-    smallest_level,
-)
+from .bisection import accepted_from, best_known, first_on_line, smallest_level
 from .evolution import crowding_distance, front_ranks, survivors
-from .gradient_loop import Adam, Optimum, Point, SteepestDescent, Stop, minimize
+from .gradient_loop import Optimum, Stop, minimize
+from .gradients import Point
+from .greedy import grow_mask
 from .refinement import refine
+from .segments import segment_ids
+from .steps import Adam, SteepestDescent
 
 __all__ = [
     "Adam",

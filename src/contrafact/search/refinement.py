@@ -1,23 +1,26 @@
-"""refine: give back every edit that is not needed."""
+"""Refinement: undo every edit that is not needed."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from ..engine.batch import Batch, lead
+from ..engine import Budget, Constraints, Counterfactuals, Request, Tasks
+from ..engine.given_arrays import from_arrays
 from ..models.classifier import Classifier, as_classifier
-from .bisection import segment_ids, smallest_level
+from ..numerics import broadcast_rows
+from .bisection import smallest_level
+from .segments import count_segments, segment_ids, sum_by_segment
 
-if TYPE_CHECKING:
-    from ..engine.budget import Budget
-    from ..engine.constraints import Constraints
-    from ..engine.result import Counterfactuals
-
+#: widths of the chunks that are undone at once, before single values
 CHUNK_WIDTHS = (32, 16, 8, 4, 2)
+#: resolution of the amplitude
 AMPLITUDE_LEVELS = 64
+#: numbers built at once; more trials are made in turn
+MAX_ELEMENTS = 2**24
 
 
 def refine(
@@ -30,10 +33,28 @@ def refine(
 ) -> Counterfactuals:
     """Make counterfactuals smaller without making a valid one invalid.
 
-    Works on any method's output; wrap another library's with `Counterfactuals.judge`. Chunks of the edit are
-    given back, wide ones first and those that matter least first, as long as the model stays with the target;
-    then single values until no single one can be given back (1-minimal); the amplitude of the rest shrinks.
-    The result lies right at the decision boundary: that is what smallest means. `confidence` asks for more.
+    Chunks of the edit are undone, wide ones first and those that matter least first, as long as the
+    model stays with the target; then single values until no single one can be undone (the edit is
+    1-minimal); then the amplitude of what remains is reduced. The result lies right at the decision
+    boundary; ask for `confidence` to stay away from it.
+
+    Parameters
+    ----------
+    result : Counterfactuals
+        Results of any method; of another library by `Counterfactuals.from_arrays`.
+    model : object
+        The model that was explained.
+    constraints : Constraints, optional
+        Limits to keep.
+    confidence : float, optional
+        Least P(target) to keep.
+    budget : Budget, optional
+        Limits on the cost.
+
+    Returns
+    -------
+    Counterfactuals
+        The same rows; valid ones are at most as large as before.
 
     Examples
     --------
@@ -47,127 +68,181 @@ def refine(
     >>> bool(smaller.valid.all()), bool(smaller.changed.sum() < result.changed.sum())
     (True, True)
     """
-    from ..engine.request import judge
-
-    rows = (result.status == "valid").nonzero()[0]
-    old = result[rows]
-    new = judge(
-        # A module or function has no class names of its own; those of the result are meant.
-        model if isinstance(model, Classifier) else as_classifier(model, classes=result.classes),
-        old.X,
-        old.X_cf,
-        old.target,
-        modality=result.modality,
-        improve=give_back,
+    request = Request(
         constraints=constraints,
         confidence=confidence,
         budget=budget,
+        refine=False,
     )
-    return result.updated(rows, new)
+    if not isinstance(model, Classifier):
+        # A module or function has no class names of its own; those of the result are meant.
+        model = as_classifier(model, classes=result.classes)
+    rows = (result.status == "valid").nonzero()[0]
+    valid = result[rows]
+    refined = from_arrays(
+        model,
+        valid.X,
+        valid.X_cf,
+        valid.target,
+        modality=result.modality,
+        request=request,
+        improve=undo_edits,
+    )
+    return result.updated(rows, refined)
 
 
-def give_back(batch: Batch, x_cf: Tensor, rows: Tensor) -> Tensor:
-    """Delta debugging on the edits `x_cf` of `rows`, pieces of all of them in one model batch."""
-    current = batch.project(x_cf, rows).clone()
-    todo = batch.affords(rows).nonzero().flatten()
-    if len(todo) == 0:
-        return current
-    sound = batch.accepts(batch.ask(current[todo], rows[todo]), rows[todo])
-    work = GiveBack(batch, current, rows, todo[sound])
+def undo_edits(tasks: Tasks, x_cf: Tensor) -> Tensor:
+    """Undo what is not needed of one edit per task (delta debugging).
+
+    Parameters
+    ----------
+    tasks : Tasks
+        What the edits are for.
+    x_cf : Tensor of shape (n, *shape)
+        The edits.
+
+    Returns
+    -------
+    Tensor of shape (n, *shape)
+        Smaller edits; those that the model does not accept are only projected.
+    """
+    x_cf = tasks.project(x_cf).clone()
+    accepted = tasks.accepted(x_cf)
+    if not bool(accepted.any()):
+        return x_cf
+    edits = Edits(tasks.take(accepted), x_cf[accepted])
+    everything = torch.arange(len(edits.tasks), device=x_cf.device)
     for width in CHUNK_WIDTHS:
-        work.sweep(work.edits, width)
-    work.sweep_points()
-    work.shrink()
-    work.sweep_points()
-    return work.current
+        edits.undo_chunks(everything, width)
+    edits.undo_values()
+    edits.reduce_amplitude()
+    edits.undo_values()
+    x_cf[accepted] = edits.x_cf
+    return x_cf
 
 
-class GiveBack:
-    """The state of a refinement: what each edit looks like now, and which are worked on."""
+@dataclass(frozen=True)
+class _Expendable:
+    """The chunks of some edits that can be undone alone, in the order of what they matter.
 
-    #: numbers built at once; more pieces are tried in turn
-    max_elements = 2**24
+    Parameters
+    ----------
+    place : Tensor of int, shape (n, chunks)
+        Place of each chunk in that order; the number of chunks where it cannot be undone.
+    count : Tensor of int, shape (n,)
+        How many can be undone alone.
+    """
 
-    def __init__(self, batch: Batch, current: Tensor, rows: Tensor, edits: Tensor) -> None:
-        self.batch, self.current, self.rows, self.edits = batch, current, rows, edits
-        self.original = batch.x[rows]
-        self.shape = tuple(current.shape[1:])
+    place: Tensor
+    count: Tensor
 
-    def sweep_points(self) -> None:
-        """Give back single values until no single one can be: each edit is then 1-minimal."""
-        open_ = self.edits
-        while len(open_):
-            open_ = self.sweep(open_, 1)
 
-    def sweep(self, edits: Tensor, width: int) -> Tensor:
-        """Try every chunk of this width alone, then give back together as many as the model lets go.
+class Edits:
+    """Edits that the model accepts, and ways to make them smaller.
 
-        Chunks go in the order of what they matter: the one the target's lead suffers least from is first.
-        Returns the edits that gave something back.
+    Parameters
+    ----------
+    tasks : Tasks
+        What the edits are for.
+    x_cf : Tensor of shape (n, *shape)
+        The edits as they are now.
+    """
+
+    def __init__(self, tasks: Tasks, x_cf: Tensor) -> None:
+        self.tasks = tasks
+        self.x_cf = x_cf
+
+    def undo_values(self) -> None:
+        """Undo single values until no single one can be undone: each edit is then 1-minimal."""
+        which = torch.arange(len(self.tasks), device=self.x_cf.device)
+        while len(which):
+            which = self.undo_chunks(which, 1)
+
+    def undo_chunks(self, which: Tensor, width: int) -> Tensor:
+        """Try every chunk alone, then undo together as many as the model allows.
+
+        Parameters
+        ----------
+        which : Tensor of int
+            Positions of the edits to work on.
+        width : int
+            Width of the chunks.
+
+        Returns
+        -------
+        Tensor of int
+            Positions of the edits that became smaller.
         """
-        chunk_of = segment_ids(self.shape, width).flatten().to(self.current.device)
-        n_chunks = int(chunk_of.max()) + 1
-        if n_chunks < 2:
-            return edits[:0]
-        holds = torch.zeros(len(edits), n_chunks, device=chunk_of.device)
-        holds.index_add_(1, chunk_of, self._changed(edits).float())
-        which, chunk = (holds > 0).nonzero(as_tuple=True)
-        good, left = self._try_alone(edits[which], chunk, chunk_of)
-
-        # order[e, j]: the j-th most expendable chunk of edit e, among those that can go alone.
-        expendable = torch.full(holds.shape, -torch.inf, dtype=left.dtype, device=left.device)
-        expendable[which[good], chunk[good]] = left[good]
-        count = (expendable > -torch.inf).sum(1)
-        place = expendable.argsort(dim=1, descending=True, stable=True).argsort(dim=1)
-        place = torch.where(expendable > -torch.inf, place, n_chunks)
-        some = count > 0
-        edits, count, place = edits[some], count[some], place[some]
-
-        def without(level: Tensor, who: Tensor) -> Tensor:
-            """Level 1 gives back all of them, `count` only the first."""
-            gone = place[who] <= (count[who] - level)[:, None]
-            return self.batch.project(
-                self._without(edits[who], gone[:, chunk_of]), self.rows[edits[who]]
-            )
-
-        before = self._changed(edits).sum(1)
-        _, self.current[edits] = smallest_level(
-            self.batch, self.rows[edits], without, count, top_accepted=True
+        chunk_of = segment_ids(self.tasks.shape, width).to(self.x_cf.device)
+        if count_segments(chunk_of) < 2:
+            return which[:0]
+        tasks = self.tasks.take(which).attach(x_cf=self.x_cf[which])
+        expendable = _find_expendable(tasks, chunk_of)
+        some = expendable.count > 0
+        which = which[some]
+        tasks = tasks.take(some).attach(
+            place=expendable.place[some],
+            count=expendable.count[some],
         )
-        # Limiting the slope can change values anew: only fewer changes count, so that sweeps come to an end.
-        return edits[self._changed(edits).sum(1) < before]
 
-    def shrink(self) -> None:
+        def undo_most(tasks: Tasks, level: Tensor) -> Tensor:
+            """Level 1 undoes all expendable chunks, level `count` only the first."""
+            undone = tasks["place"] <= (tasks["count"] - level)[:, None]
+            return tasks.project(torch.where(undone[:, chunk_of], tasks.x, tasks["x_cf"]))
+
+        _, smaller = smallest_level(tasks, undo_most, tasks["count"], top_accepted=True)
+        self.x_cf[which] = smaller
+        # Limiting the slope can change other values anew: only fewer changes count, so that this
+        # comes to an end.
+        before = _count_changes(tasks, tasks["x_cf"])
+        after = _count_changes(tasks, smaller)
+        return which[after < before]
+
+    def reduce_amplitude(self) -> None:
         """Scale each edit down by bisection."""
-        edited = self.current[self.edits]
 
-        def scaled(level: Tensor, which: Tensor) -> Tensor:
-            weight = (level.to(edited.dtype) / AMPLITUDE_LEVELS).reshape(-1, *[1] * len(self.shape))
-            part = torch.lerp(self.original[self.edits[which]], edited[which], weight)
-            return self.batch.project(part, self.rows[self.edits[which]])
+        def scaled(tasks: Tasks, level: Tensor) -> Tensor:
+            share = broadcast_rows(level.to(tasks.x) / AMPLITUDE_LEVELS, tasks.x)
+            return tasks.project(torch.lerp(tasks.x, tasks["x_cf"], share))
 
-        _, self.current[self.edits] = smallest_level(
-            self.batch, self.rows[self.edits], scaled, AMPLITUDE_LEVELS, top_accepted=True
-        )
+        tasks = self.tasks.attach(x_cf=self.x_cf)
+        _, self.x_cf = smallest_level(tasks, scaled, AMPLITUDE_LEVELS, top_accepted=True)
 
-    def _changed(self, edits: Tensor) -> Tensor:
-        return (self.current[edits] != self.original[edits]).flatten(1)
 
-    def _without(self, edits: Tensor, gone: Tensor) -> Tensor:
-        return torch.where(gone.reshape(-1, *self.shape), self.original[edits], self.current[edits])
+def _count_changes(tasks: Tasks, x_cf: Tensor) -> Tensor:
+    return (x_cf != tasks.x).flatten(1).sum(1)
 
-    def _try_alone(self, edits: Tensor, chunk: Tensor, chunk_of: Tensor) -> tuple[Tensor, Tensor]:
-        """For each (edit, chunk): may it go, and the target's lead without it."""
-        good = torch.zeros(len(edits), dtype=torch.bool, device=edits.device)
-        left = torch.zeros(len(edits), dtype=torch.float64, device=edits.device)
-        affordable = self.batch.affords(self.rows[edits]).nonzero().flatten()
-        for part in affordable.split(max(1, self.max_elements // len(chunk_of))):
-            trial = self._without(edits[part], chunk_of == chunk[part][:, None])
-            if self.batch.feasible is not None:
-                allowed = self.batch.feasible.allows(trial, self.original[edits[part]])
-                part, trial = part[allowed], trial[allowed]
-            rows = self.rows[edits[part]]
-            verdict = self.batch.ask(trial, rows)
-            good[part] = self.batch.accepts(verdict, rows)
-            left[part] = lead(verdict.score, self.batch.target[rows])
-        return good, left
+
+def _find_expendable(tasks: Tasks, chunk_of: Tensor) -> _Expendable:
+    """Undo every changed chunk alone; the one that the target's lead suffers least from is first."""
+    changed = (tasks["x_cf"] != tasks.x).float()
+    holds_changes = sum_by_segment(changed, chunk_of) > 0
+    task, chunk = holds_changes.nonzero(as_tuple=True)
+    lead = holds_changes.new_full(holds_changes.shape, -torch.inf, dtype=torch.float64)
+    lead[task, chunk] = _lead_without(tasks, task, chunk, chunk_of)
+    can_go = lead > -torch.inf
+    order = lead.argsort(dim=1, descending=True, stable=True)
+    place = torch.where(can_go, order.argsort(dim=1), lead.shape[1])
+    return _Expendable(place, can_go.sum(1))
+
+
+def _lead_without(tasks: Tasks, task: Tensor, chunk: Tensor, chunk_of: Tensor) -> Tensor:
+    """Return the target's lead without a chunk, for each pair of task and chunk.
+
+    -inf where the edit is not accepted without it, or cannot be tried.
+    """
+    lead = torch.full((len(task),), -torch.inf, dtype=torch.float64, device=task.device)
+    able = tasks.take(task).affords().nonzero().flatten()
+    for part in able.split(max(1, MAX_ELEMENTS // chunk_of.numel())):
+        trying = tasks.take(task[part])
+        undone = chunk_of == broadcast_rows(chunk[part], trying.x)
+        trial = torch.where(undone, trying.x, trying["x_cf"])
+        if trying.feasible_set is not None:
+            allowed = trying.feasible_set.allows(trial, trying.x)
+            part = part[allowed]
+            trial = trial[allowed]
+            trying = trying.take(allowed)
+        verdict = trying.ask(trial)
+        accepted = trying.accepts(verdict)
+        lead[part] = torch.where(accepted, trying.lead(verdict), -torch.inf)
+    return lead

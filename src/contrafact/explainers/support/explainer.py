@@ -1,9 +1,10 @@
-"""Explainer, the base of every method: `fit` and `explain` are final, a method writes `_fit`, `_explain`."""
+"""Explainer, the base of every method: `fit` and `explain` are final, methods write `_explain`."""
 
 from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, final
 
@@ -15,105 +16,127 @@ from torch import Tensor
 from typing_extensions import Self
 
 from ...data.dataset import as_labels
-from ...engine.assembly import Outcome, assemble
-from ...engine.batch import Batch, Candidates
-from ...engine.budget import Budget
-from ...engine.constraints import Constraints
-from ...engine.instances import Modality, read_instances, read_targets
-from ...engine.isolation import isolate
-from ...engine.options import Options
+from ...deprecation import renamed_value
+from ...engine import Budget, Candidates, Constraints, Counterfactuals, Request, Tags, Tasks
+from ...engine.assembly import Part, assemble
+from ...engine.instances import Instances, Modality, read_instances, read_targets
+from ...engine.isolation import describe_exception, isolate
+from ...engine.opening import open_request, wrap_model
+from ...engine.oracle import Oracle
 from ...engine.progress import row_progress
-from ...engine.request import open_batch, wrap_model
-from ...engine.result import Counterfactuals
-from ...engine.tags import Tags
+from ...engine.request import OnError
 from ...models.classifier import Array, Classifier, Verdict
-from ...search.refinement import give_back
+from ...search.refinement import undo_edits
+from ...validation import Rule, check_parameters
 
-#: numbers a method works on at once; larger requests are split by rows, which changes no result
+#: numbers a method works on at once; larger requests are split by instances, which changes no result
 MAX_ELEMENTS = 2**23
 
 
 class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
-    """A way to move an instance into another class.
+    """Base class of all methods.
 
-    Fitted attributes: `classifier_`, `shape_` (of one instance), `modality_`.
+    `fit` and `explain` are final. A method stores its parameters in `__init__`, prepares in `_fit`
+    what it needs from the reference data, and writes `_explain`. Everything else (targets,
+    constraints, budgets, batches, failures, refinement, the final evaluation) is done here.
+
+    Attributes
+    ----------
+    tags : Tags
+        What the method can do.
+    rules : dict of str to Rule
+        The accepted values of its parameters, checked before any work.
+    info_keys : dict of str to str
+        What the method reports in `Counterfactuals.info`, and what each entry means.
+    classifier_ : Classifier
+        The model, after `fit`.
+    shape_ : tuple of int
+        Shape of one instance, after `fit`.
+    modality_ : str
+        Kind of data, after `fit`.
     """
 
     tags: ClassVar[Tags] = Tags()
+    rules: ClassVar[Mapping[str, Rule]] = {}
+    info_keys: ClassVar[Mapping[str, str]] = {}
+    #: by parameter, spellings of earlier versions and what they are called now
+    old_values: ClassVar[Mapping[str, Mapping[str, str]]] = {}
 
     @abstractmethod
-    def _explain(self, batch: Batch) -> Candidates:
-        """Counterfactuals for all rows of the batch, up to `batch.k` each."""
+    def _explain(self, tasks: Tasks) -> Candidates:
+        """Find a counterfactual for every task."""
 
     def _fit(self, X: Tensor, y: Array | None) -> None:
         """Prepare guides and statistics from the reference rows."""
 
+    def _check_parameters(self) -> None:
+        """Check what rules for single parameters cannot express."""
+
+    def _prepare(self, tasks: Tasks) -> Tasks:
+        """Attach to the tasks what `_explain` expects of them."""
+        return tasks
+
     def _default_target(self, x: Tensor, verdict: Verdict) -> Tensor:
-        """The class to reach when none is given: the runner-up."""
+        """Choose the class to reach when none is given: the runner-up."""
         return verdict.score.scatter(1, verdict.label[:, None], -torch.inf).argmax(1)
 
     @classmethod
     def _get_test_params(cls) -> list[dict[str, Any]]:
-        """Parameter settings the contract suite tries, cheap enough for many small requests."""
+        """Return parameter settings for the contract suite, cheap enough for many requests."""
         return [{}]
 
     @final
-    def fit(self, model: Any, X: Any, y: Any = None, *, modality: Modality | None = None) -> Self:
-        """Meet the model and the reference data.
+    def fit(
+        self,
+        model: Any,
+        X: Any,
+        y: Any = None,
+        *,
+        modality: Modality | None = None,
+    ) -> Self:
+        """Fit the explainer to a trained model and reference data.
 
         Parameters
         ----------
-        model : anything `as_classifier` takes, or a Classifier.
-        X : reference instances; rows (n, features), series (n, length) or (n, channels, length), images
-            (n, channels, height, width).
-        y : their labels, optional: they name the outputs of a model that has no class names of its own.
-        modality : "series", "image" or "row"; default: by the dimensions of X (a 2-D array holds rows where
-            the method takes rows, else univariate series).
+        model : object
+            Anything `as_classifier` takes, or a Classifier.
+        X : array, tensor or data frame
+            Reference instances: rows (n, features), series (n, length) or (n, channels, length),
+            images (n, channels, height, width).
+        y : array of shape (n,), optional
+            Their labels. They name the outputs of a model that has no class names of its own.
+        modality : {"series", "image", "row"}, optional
+            Kind of data; default: by the dimensions of X (a 2-D array holds rows where the method
+            takes rows, else univariate series).
+
+        Returns
+        -------
+        self
+            The fitted explainer.
         """
+        self._check_all_parameters()
         instances = read_instances(X, "X", modality, self.tags.modalities)
-        if len(instances.values) == 0:
+        if len(instances) == 0:
             raise ValueError("X is empty; fit needs reference instances.")
-        if not self.tags.multivariate and instances.modality != "row" and instances.shape[0] > 1:
-            raise ValueError(
-                f"{type(self).__name__} takes one channel only, X has {instances.shape[0]}."
-            )
-        labels = None if y is None else as_labels(y, "y", len(instances.values))
+        self._check_channels(instances)
+        labels = None if y is None else as_labels(y, "y", len(instances))
         classifier = wrap_model(model, instances)
+        instances.check_names(feature_names(classifier), "the model")
         x = classifier.as_input(instances.values)
         classifier.infer_classes(x, labels)
         if self.tags.reference:
-            self._check_classes(classifier, labels)
+            check_classes(classifier, labels)
         before = dict(self.__dict__)
-        self.classifier_, self.shape_, self.modality_ = (
-            classifier,
-            instances.shape,
-            instances.modality,
-        )
+        self.classifier_ = classifier
+        self.shape_ = instances.shape
+        self.modality_ = instances.modality
+        self._names = None if instances.names is None else instances.names.tolist()
         try:
             self._fit(x, labels)
         except BaseException:
             self.__dict__ = before  # an explainer that was fitted before stays usable
             raise
         return self
-
-    def _check_classes(self, classifier: Classifier, labels: Array | None) -> None:
-        if len(classifier.classes) < 2:
-            raise ValueError(
-                f"The model knows one class only ({classifier.classes.tolist()}): nothing is unlike it."
-            )
-        if labels is None:
-            return
-        found = np.unique(labels)
-        if len(found) < 2:
-            raise ValueError(
-                f"y holds one class only ({found.tolist()}); reference data of two or more are needed."
-            )
-        unknown = set(found.tolist()) - set(classifier.classes.tolist())
-        if unknown:
-            raise ValueError(
-                f"y holds labels {sorted(unknown)} that the model does not know. "
-                f"Classes: {classifier.classes.tolist()}."
-            )
 
     @final
     def explain(
@@ -126,102 +149,189 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
         budget: Budget | None = None,
         refine: bool = False,
         confidence: float | None = None,
+        on_error: OnError = "row",
         random_state: int | None = None,
         progress: bool = False,
     ) -> Counterfactuals:
-        """Counterfactuals for every instance of X.
+        """Find counterfactuals for every instance of X.
 
         Parameters
         ----------
-        X : instances, shaped as at fit; NumPy or torch, and the same comes back.
-        target : None (the method's choice: usually the runner-up class), one label, or one label each.
-        constraints, budget : limits on the result and on the cost.
-        k : how many different counterfactuals per instance.
-        refine : give back edits that are not needed.
-        confidence : least P(target) to aim for; None asks for the decision alone.
-        random_state : seed; None is the same as 0, so that the same question gets the same answer.
-        progress : show a progress bar.
+        X : array, tensor or data frame
+            Instances, shaped as at fit; NumPy or torch, and the same kind is returned.
+        target : label, or one label per instance, optional
+            Class to reach; None: the method's choice, usually the runner-up class.
+        constraints : Constraints, optional
+            Limits on the counterfactuals.
+        k : int, default=1
+            How many different counterfactuals per instance.
+        budget : Budget, optional
+            Limits on the cost.
+        refine : bool, default=False
+            Undo edits that are not needed.
+        confidence : float, optional
+            Least P(target) to aim for; None asks for the decision alone.
+        on_error : {"row", "raise"}, default="row"
+            What an exception of the model or the method does: "row" gives the rows concerned the
+            status "error", keeps the exception in `result.exceptions` and logs its traceback;
+            "raise" lets it pass.
+        random_state : int, optional
+            Seed; None is the same as 0, so that the same question gets the same answer.
+        progress : bool, default=False
+            Show a progress bar.
+
+        Returns
+        -------
+        Counterfactuals
+            One row per counterfactual; `valid` is what the model says of it.
         """
         if not hasattr(self, "classifier_"):
-            raise NotFittedError(
-                f"{type(self).__name__} is not fitted; call fit(model, X, y) first."
-            )
-        options = Options.checked(
-            constraints, k, budget, refine, confidence, random_state, self.tags.constraints
+            name = type(self).__name__
+            raise NotFittedError(f"{name} is not fitted; call fit(model, X, y) first.")
+        self._check_all_parameters()
+        request = Request(
+            constraints=constraints,
+            k=k,
+            budget=budget,
+            refine=refine,
+            confidence=confidence,
+            on_error=on_error,
+            seed=0 if random_state is None else random_state,
         )
+        request.check_supported(self.tags.constraints)
         instances = read_instances(X, "X", self.modality_, self.tags.modalities)
         if instances.shape != self.shape_:
             raise ValueError(
                 f"X holds instances of shape {instances.shape}; fit saw {self.shape_}."
             )
-        classifier = self.classifier_
-        n = len(instances.values)
-        targets = read_targets(target, classifier.classes, n)
-        feasible = options.feasible(self.shape_, classifier)
+        instances.check_names(self._names or feature_names(self.classifier_), "fit")
+        targets = read_targets(target, self.classifier_.classes, len(instances))
         start = time.perf_counter()
-        meter = options.meter(n, classifier.rows_per_verdict, start)
+        with row_progress(progress, len(instances), type(self).__name__) as advance:
+            parts = self._explain_parts(request, instances, targets, start, advance)
+        return assemble(
+            parts,
+            instances,
+            self.classifier_,
+            self._provenance(request),
+            seconds=time.perf_counter() - start,
+        )
+
+    def _explain_parts(
+        self,
+        request: Request,
+        instances: Instances,
+        targets: Array | None,
+        start: float,
+        advance: Any,
+    ) -> list[Part]:
+        """Work on the request in parts that bound memory; an empty request is one empty part."""
+        n = len(instances)
+        classifier = self.classifier_
+        feasible_set = request.feasible_set(self.shape_, classifier)
+        meter = request.meter(n, classifier.rows_per_verdict, start)
         size = max(1, MAX_ELEMENTS // int(np.prod(self.shape_)))
         parts = []
-        with row_progress(progress, n, type(self).__name__) as advance:
-            for rows in np.split(
-                np.arange(n), range(size, n, size)
-            ):  # an empty request is one empty part
-                part = replace(instances, values=instances.values[rows])
-                wanted = self._default_target if targets is None else targets[rows]
-                batch, already, reasons = open_batch(
-                    classifier,
-                    part,
-                    wanted,
-                    feasible,
-                    options,
-                    meter.take(torch.from_numpy(rows)),
-                    advance,
-                )
-                found = self._run(batch, already, reasons, options.refine)
-                parts.append(Outcome(batch, part, found, already, reasons))
-        provenance = self._provenance(options)
-        return assemble(
-            parts, instances, classifier, provenance, seconds=time.perf_counter() - start
-        )
+        for rows in np.split(np.arange(n), range(size, n, size)):
+            part = replace(instances, values=instances.values[rows])
+            oracle = open_request(
+                request,
+                classifier,
+                part,
+                self._default_target if targets is None else targets[rows],
+                feasible_set,
+                meter.take(torch.from_numpy(rows)),
+                advance,
+            )
+            searched = oracle.states.pending().to(oracle.question.x.device)
+            found = self._search(oracle, searched.nonzero().flatten())
+            parts.append(Part(oracle, part, searched, found))
+        return parts
 
-    def _run(self, whole: Batch, already: Tensor, reasons: list[str], refine: bool) -> Candidates:
-        """The method on all rows at once; if it breaks down, on ever smaller parts, so that one bad row never
-        loses the others."""
-        stuck = torch.tensor(
-            [bool(a or b) for a, b in zip(reasons, whole.failures, strict=True)], dtype=torch.bool
-        )
-        todo = (~already & ~stuck.to(already.device)).nonzero().flatten()
+    def _search(self, oracle: Oracle, rows: Tensor) -> Candidates:
+        """Run the method on some instances; one that raises does not cost the others theirs."""
 
-        def work(rows: Tensor) -> Candidates:
-            part = whole.take(todo[rows])
-            try:
-                candidates = self._explain(part)
-                if refine:
-                    candidates = replace(
-                        candidates, x=give_back(part, candidates.x, candidates.rows)
-                    )
-            finally:
-                whole.absorb(part, todo[rows])
+        def work(positions: Tensor) -> Candidates:
+            tasks = self._prepare(Tasks.start(oracle, rows[positions]))
+            candidates = self._explain(tasks)
+            self._check_info(candidates)
+            if oracle.request.refine:
+                candidates = replace(candidates, x=undo_edits(candidates.tasks, candidates.x))
             return candidates
 
-        pieces, broken = isolate(work, len(todo))
-        for row, reason in broken.items():
-            whole.fail(todo[row : row + 1], reason)
-        if not pieces:
-            return Candidates(whole.x[:0], whole.rows[:0])
-        return Candidates.concat([piece for _, piece in pieces], [todo[rows] for rows, _ in pieces])
+        done = isolate(work, len(rows), oracle.request.on_error)
+        for position, error in done.exceptions.items():
+            row = rows[position : position + 1]
+            oracle.states.fail(row, describe_exception(error), error)
+        if not done.results:
+            nothing = Tasks.start(oracle, rows[:0])
+            return nothing.candidates(nothing.x)
+        return Candidates.concat([candidates for _, candidates in done.results])
 
-    def _provenance(self, options: Options) -> dict[str, Any]:
+    def _check_info(self, candidates: Candidates) -> None:
+        undeclared = set(candidates.info) - set(self.info_keys)
+        if undeclared:
+            raise TypeError(
+                f"{type(self).__name__} reports {', '.join(sorted(undeclared))} in info but does "
+                "not declare it in info_keys."
+            )
+
+    def _check_all_parameters(self) -> None:
+        values = self.get_params(deep=False)
+        for name, spellings in self.old_values.items():
+            values[name] = renamed_value(name, values[name], spellings)
+        check_parameters(type(self).__name__, self.rules, values)
+        self._check_parameters()
+
+    def _check_channels(self, instances: Instances) -> None:
+        channels = instances.shape[0]
+        if not self.tags.multivariate and instances.modality != "row" and channels > 1:
+            raise ValueError(f"{type(self).__name__} takes one channel only, X has {channels}.")
+
+    def _provenance(self, request: Request) -> dict[str, Any]:
         from ... import __version__
 
+        plain = (int, float, str, bool, type(None))
         parameters = {
-            name: value if isinstance(value, (int, float, str, bool, type(None))) else repr(value)
+            name: value if isinstance(value, plain) else repr(value)
             for name, value in self.get_params(deep=False).items()
         }
         return {
             "method": type(self).__name__,
             "parameters": parameters,
             "version": __version__,
-            "seed": options.seed,
-            "options": options.describe(),
+            "seed": request.seed,
+            "options": request.describe(),
         }
+
+
+def feature_names(classifier: Classifier) -> list[str] | None:
+    """Return the column names the model was trained with, where it knows them."""
+    return getattr(classifier, "feature_names", None)
+
+
+def check_classes(classifier: Classifier, labels: Array | None) -> None:
+    """Raise ValueError unless model and labels have at least two classes, and the same ones.
+
+    Parameters
+    ----------
+    classifier : Classifier
+        The model.
+    labels : array or None
+        Labels of the reference rows.
+    """
+    classes = classifier.classes.tolist()
+    if len(classes) < 2:
+        raise ValueError(f"At least two classes are required; the model has one: {classes}.")
+    if labels is None:
+        return
+    found = np.unique(labels).tolist()
+    if len(found) < 2:
+        raise ValueError(
+            f"y holds one class only ({found}); reference data of two or more are needed."
+        )
+    unknown = set(found) - set(classes)
+    if unknown:
+        raise ValueError(
+            f"y holds labels {sorted(unknown)} that the model does not know. Classes: {classes}."
+        )

@@ -1,128 +1,204 @@
-"""What guided methods share: every instance gets points of its target class to move toward."""
+"""Base classes of methods that move toward points of the target class, or fall back to them."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Literal
 
 import torch
 from torch import Tensor
+from typing_extensions import override
 
-from ...engine import Batch
-from ...explainers.support.explainer import Explainer
+from ...engine import Tasks
 from ...guides import Guide, NearestUnlikeCluster, NearestUnlikeNeighbor, NearestUnlikePrototype
 from ...models.classifier import Array, Verdict
 from ...search import first_on_line
+from ...validation import OneOf
+from .explainer import Explainer
 
 Metric = Literal["euclidean", "dtw"]
-Kind = Literal["neighbor", "cluster", "prototype", "median"]
+GuideKind = Literal["neighbor", "cluster", "prototype", "median"]
+
+METRIC_RULE = OneOf("euclidean", "dtw")
+GUIDE_RULE = OneOf("neighbor", "cluster", "prototype", "median")
+#: spellings of the first version
+OLD_GUIDE_NAMES = {"neighbour": "neighbor"}
 
 
-def guide_of(kind: Kind, metric: Metric) -> Guide:
-    """A guide by name: "neighbor" (a reference row), "cluster" (the mean of the class), "prototype" (of a
-    GLVQ) or "median" (a row chosen by Median LVQ). With k > 1, guides that differ from each other.
+def make_guide(kind: GuideKind, metric: Metric) -> Guide:
+    """Make a guide by its name.
 
-    `metric` is that of the neighbor and of the median.
+    Parameters
+    ----------
+    kind : {"neighbor", "cluster", "prototype", "median"}
+        A reference row, the mean of the class, a prototype of a GLVQ, or a row chosen by
+        Median LVQ.
+    metric : {"euclidean", "dtw"}
+        Distance of the neighbor and of the median.
+
+    Returns
+    -------
+    Guide
+        An unfitted guide; with k > 1 it gives points that differ from each other.
     """
-    if kind == "neighbor":
+    if OLD_GUIDE_NAMES.get(kind, kind) == "neighbor":
         return NearestUnlikeNeighbor(metric, diverse=True)
     if kind == "median":
         return NearestUnlikePrototype("median", metric=metric, diverse=True)
-    if kind not in ("cluster", "prototype"):
-        raise ValueError(
-            f"guide must be 'neighbor', 'cluster', 'prototype' or 'median', got {kind!r}."
-        )
     if metric != "euclidean":
         raise ValueError(
             f"metric={metric!r} needs guide='neighbor' or 'median', got guide={kind!r}."
         )
-    return NearestUnlikeCluster() if kind == "cluster" else NearestUnlikePrototype(diverse=True)
+    if kind == "cluster":
+        return NearestUnlikeCluster()
+    return NearestUnlikePrototype(diverse=True)
 
 
 @dataclass(frozen=True)
-class Guides:
-    """Up to k guides for each row of a batch, one entry each: the point, its row, its reference index."""
+class FoundGuides:
+    """Guides of some tasks.
+
+    Parameters
+    ----------
+    x : Tensor of shape (n, k, *shape)
+        The points; where there are fewer than k, the instance itself fills up.
+    index : Tensor of int, shape (n, k)
+        Number of each among the reference rows, clusters or prototypes; -1 where there is none.
+    """
 
     x: Tensor
-    rows: Tensor
     index: Tensor
 
-    def take(self, entries: Tensor) -> Guides:
-        return Guides(self.x[entries], self.rows[entries], self.index[entries])
+    @property
+    def found(self) -> Tensor:
+        """Mask of the guides there are, (n, k)."""
+        return self.index >= 0
 
 
-class GuidedExplainer(Explainer):
-    """Moves instances toward guides. Fitted attribute: `guide_`."""
+class FallbackExplainer(Explainer):
+    """Base of methods that fall back to the line to the nearest unlike neighbor.
 
-    @abstractmethod
+    The guide also chooses the target where none is given: the runner-up among the classes that have
+    reference rows.
+
+    Attributes
+    ----------
+    guide_ : Guide
+        The fitted guide.
+    """
+
     def _make_guide(self) -> Guide:
-        """The kind of guide this method follows."""
+        """Return the unfitted guide of this method."""
+        return NearestUnlikeNeighbor()
 
+    @override
     def _fit(self, X: Tensor, y: Array | None) -> None:
         self.guide_ = self._make_guide().fit(self.classifier_, X, y)
 
+    @override
     def _default_target(self, x: Tensor, verdict: Verdict) -> Tensor:
-        """The runner-up among the classes that have a guide; of tied ones, the class whose guide is nearest.
+        """Choose the runner-up among the classes that have a guide.
 
-        Where no other class has one, the plain runner-up.
+        Of tied classes the one whose guide is nearest is chosen. Where no other class has a guide,
+        the plain runner-up.
         """
         n_classes = verdict.score.shape[1]
-        guided = torch.isin(torch.arange(n_classes, device=x.device), self.guide_.candidate_class_)
+        columns = torch.arange(n_classes, device=x.device)
+        has_guide = torch.isin(columns, self.guide_.candidate_class_)
         score = verdict.score.scatter(1, verdict.label[:, None], -torch.inf)
-        reachable = score.masked_fill(~guided, -torch.inf)
-        choice = reachable.isfinite().any(1)
-        score = torch.where(choice[:, None], reachable, score)
-        tied = score == score.amax(1, keepdim=True)
-        unclear = (choice & (tied.sum(1) > 1)).nonzero().flatten()
+        reachable = score.masked_fill(~has_guide, -torch.inf)
+        has_choice = reachable.isfinite().any(1)
+        score = torch.where(has_choice[:, None], reachable, score)
         runner_up = score.argmax(1)
-        if len(unclear):
-            distance = torch.full(
-                (len(unclear), n_classes), torch.inf, dtype=x.dtype, device=x.device
-            )
-            for c in guided.nonzero().flatten().tolist():
-                nearest, _ = self.guide_.guide(x[unclear], self.classifier_.classes[c])
-                distance[:, c] = (nearest[:, 0] - x[unclear]).flatten(1).norm(dim=1)
-            runner_up[unclear] = distance.masked_fill(~tied[unclear], torch.inf).argmin(1)
+        tied = score == score.amax(1, keepdim=True)
+        unclear = has_choice & (tied.sum(1) > 1)
+        if bool(unclear.any()):
+            distance = self._distance_to_guides(x[unclear], columns[has_guide], n_classes)
+            distance = distance.masked_fill(~tied[unclear], torch.inf)
+            runner_up[unclear] = distance.argmin(1)
         return runner_up
 
-    def _guides(self, batch: Batch) -> Guides:
-        """k guides per row; rows with fewer are told so."""
-        target = self.classifier_.classes[batch.target.cpu().numpy()]
-        arrays, index = self.guide_.guide(batch.x, target, batch.k, confidence=batch.confidence)
-        self._tell_short(batch, (index >= 0).sum(1))
-        rows, slot = (index >= 0).nonzero(as_tuple=True)
-        return Guides(arrays[rows, slot], rows, index[rows, slot])
+    def _distance_to_guides(self, x: Tensor, columns: Tensor, n_classes: int) -> Tensor:
+        """Return the distance to the guide of each class, (n, classes)."""
+        distance = x.new_full((len(x), n_classes), torch.inf)
+        for column in columns.tolist():
+            nearest, _ = self.guide_.guide(x, self.classifier_.classes[column])
+            distance[:, column] = (nearest[:, 0] - x).flatten(1).norm(dim=1)
+        return distance
 
-    def _rescue(self, batch: Batch, rows: Tensor, x_cf: Tensor) -> tuple[Tensor, Tensor]:
-        """Where the model does not accept a candidate, the first point on the line to the row's guide.
+    def _find_guides(self, tasks: Tasks, k: int = 1) -> FoundGuides:
+        """Find k guides for each task, confident enough for its goal where there are such."""
+        target = self.classifier_.classes[tasks.target.cpu().numpy()]
+        arrays, index = self.guide_.guide(tasks.x, target, k, confidence=tasks.confidence)
+        return FoundGuides(arrays, index)
 
-        Returns the candidates and which of them came from the line: every method that does this tells so.
+    def _fall_back(self, tasks: Tasks, x_cf: Tensor) -> tuple[Tensor, Tensor]:
+        """Replace candidates the model does not accept by the first point on the line to a guide.
+
+        Parameters
+        ----------
+        tasks : Tasks
+            What the candidates are for.
+        x_cf : Tensor of shape (n, *shape)
+            One candidate each.
+
+        Returns
+        -------
+        x_cf : Tensor of shape (n, *shape)
+            The candidates with replacements.
+        fallback : Tensor of bool, shape (n,)
+            Which were replaced; methods report it in `info`.
         """
-        fallback = torch.zeros(len(rows), dtype=torch.bool, device=rows.device)
-        asked = batch.affords(rows).nonzero().flatten()
-        astray = asked[~batch.accepts(batch.ask(x_cf[asked], rows[asked]), rows[asked])]
-        if len(astray):
-            target = self.classifier_.classes[batch.target[rows[astray]].cpu().numpy()]
-            guides, index = self.guide_.guide(
-                batch.x[rows[astray]], target, confidence=batch.confidence
-            )
-            batch.refuse(
-                rows[astray[index[:, 0] < 0]],
-                "the reference data hold no guide that the model puts in the class",
-            )
-            astray, guides = astray[index[:, 0] >= 0], guides[index[:, 0] >= 0, 0]
-            x_cf = x_cf.clone()
-            x_cf[astray] = first_on_line(batch, rows[astray], guides)[1]
-            fallback[astray] = True
+        able = tasks.affords()
+        asking = tasks.take(able)
+        rejected = torch.zeros_like(able)
+        rejected[able] = ~asking.accepts(asking.ask(x_cf[able]))
+        if not bool(rejected.any()):
+            return x_cf, rejected
+        failed = tasks.take(rejected)
+        guides = self._find_guides(failed)
+        has_guide = guides.found[:, 0]
+        failed.refuse(
+            ~has_guide, "the reference data hold no guide that the model puts in the class"
+        )
+        fallback = torch.zeros_like(rejected)
+        fallback[rejected] = has_guide
+        x_cf = x_cf.clone()
+        guide = guides.x[has_guide, 0]
+        x_cf[fallback] = first_on_line(failed.take(has_guide), guide)[1]
         return x_cf, fallback
 
-    def _tell_short(self, batch: Batch, found: Tensor) -> None:
-        """Say so where a row found fewer guides than the k wanted."""
+    def _tell_shortage(self, tasks: Tasks, count: Tensor) -> None:
+        """Say so where an instance has fewer guides than counterfactuals are wanted.
+
+        Parameters
+        ----------
+        tasks : Tasks
+            One task per instance.
+        count : Tensor of int, shape (n,)
+            Guides found.
+        """
         classes = self.classifier_.classes.tolist()
-        for row in (found < batch.k).nonzero().flatten():
-            batch.refuse(
-                row[None],
-                f"the reference data hold {int(found[row])} guides that the model puts in class "
-                f"{classes[int(batch.target[row])]!r}",
+        for position in (count < tasks.k).nonzero().flatten():
+            name = classes[int(tasks.target[position])]
+            tasks.refuse(
+                position[None],
+                f"the reference data hold {int(count[position])} guides that the model puts in "
+                f"class {name!r}",
             )
+
+
+class GuidedExplainer(FallbackExplainer):
+    """Base of methods that move toward guides: every task comes with `guide` and `guide_index`."""
+
+    @override
+    def _prepare(self, tasks: Tasks) -> Tasks:
+        """Attach a guide to every task; tasks for which there is none are dropped."""
+        instances = tasks.per_instance()
+        guides = self._find_guides(instances, tasks.k)
+        self._tell_shortage(instances, guides.found.sum(1))
+        tasks = tasks.attach(
+            guide=guides.x.flatten(0, 1),  # (n, k, ...) -> (n * k, ...)
+            guide_index=guides.index.flatten(),
+        )
+        return tasks.take(tasks.guide_index >= 0)

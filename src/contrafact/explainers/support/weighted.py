@@ -1,21 +1,27 @@
-"""What Glacier and LatentCF++ share: distances in which some stretches are costly to change."""
+"""Base class of Glacier and LatentCF++: distances in which some stretches are costly to change."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
+from typing_extensions import override
 
-from ...engine import Batch
-from ...engine.batch import target_value
-from ...guides import Guide, NearestUnlikeNeighbor
+from ...engine import Tasks
+from ...engine.verdicts import target_value
 from ...models.classifier import Array
-from ...search import segment_ids
-from .guided import GuidedExplainer
+from ...numerics import ceil_div
+from ...search.segments import count_segments, segment_ids
+from .guided import FallbackExplainer
 from .importance import segment_importance
 
+#: random masks by which the importance of segments is measured, one model row each
+N_MASKS = 64
+#: reference rows per class over which importance is averaged, at most
+MOST_ROWS = 50
 
-class WeightedExplainer(GuidedExplainer):
-    """Measures change as |x' − x| / s with a cost w per point, s the spread of each channel.
+
+class WeightedExplainer(FallbackExplainer):
+    """Measure change as |x' − x| / s with a cost w per point, s the spread of each channel.
 
     Subclasses have the parameters `weights`, `strength` and `n_segments`.
     """
@@ -24,49 +30,54 @@ class WeightedExplainer(GuidedExplainer):
     strength: float
     n_segments: int
 
-    def _make_guide(self) -> Guide:
-        return NearestUnlikeNeighbor()
-
+    @override
     def _fit(self, X: Tensor, y: Array | None) -> None:
-        known = ("uniform", "local", "global", "unconstrained")
-        if self.weights not in known:
-            raise ValueError(f"weights must be one of {', '.join(known)}, got {self.weights!r}.")
         super()._fit(X, y)
-        spread = X.transpose(0, 1).flatten(1).std(1, correction=0)
-        self.scale_ = torch.where(spread > 0, spread, 1.0).reshape(-1, *[1] * (X.ndim - 2))
-        width = max(1, -(-self.shape_[1] // self.n_segments))
+        spread = X.transpose(0, 1).flatten(1).std(1, correction=0)  # (channels,)
+        spread = torch.where(spread > 0, spread, 1.0)
+        self.scale_ = spread.reshape(-1, *[1] * (X.ndim - 2))
+        width = max(1, ceil_div(self.shape_[1], self.n_segments))
         self.segment_ = segment_ids(self.shape_, width).to(X.device)
         if self.weights == "global":
             self.class_importance_ = self._class_importance(X)
 
-    def _class_importance(self, X: Tensor, most: int = 50) -> Tensor:
-        """Mean importance over (up to `most`) reference rows of each class, (classes, segments)."""
+    def _class_importance(self, X: Tensor) -> Tensor:
+        """Average importance over reference rows of each class, (classes, segments)."""
         label = self.guide_.candidate_class_
         n_classes = len(self.classifier_.classes)
-        importance = X.new_zeros(n_classes, int(self.segment_.max()) + 1)
-        for c in range(n_classes):
-            rows = X[label == c][:most]
+        importance = X.new_zeros(n_classes, count_segments(self.segment_))
+        for column in range(n_classes):
+            rows = X[label == column][:MOST_ROWS]
+
+            def p_class(z: Tensor, which: Tensor, column: int = column) -> Tensor:
+                return self.classifier_.evaluate(z).proba[:, column]
+
             if len(rows):
-                ask = lambda z, which, c=c: self.classifier_.evaluate(z).proba[:, c]  # noqa: E731
-                importance[c] = segment_importance(ask, rows, self.segment_).mean(0)
+                importance[column] = segment_importance(p_class, rows, self.segment_).mean(0)
         return importance / importance.amax(1, keepdim=True).clamp_min(1e-12)
 
-    def _costs(self, batch: Batch) -> Tensor:
-        """w: what each point of each instance costs to change."""
+    def _costs(self, tasks: Tasks) -> Tensor:
+        """Return w, what each point costs to change, (n, *shape)."""
         if self.weights in ("uniform", "unconstrained"):
-            return torch.ones_like(batch.x)
+            return torch.ones_like(tasks.x)
+        instances = tasks.per_instance()
         if self.weights == "global":
-            importance = self.class_importance_[batch.label]
+            importance = self.class_importance_[instances.label]
         else:
-            n_masks = 64
-            able = batch.affords(batch.rows, n_masks).nonzero().flatten()
-            importance = batch.x.new_zeros(len(batch), int(self.segment_.max()) + 1)
+            importance = self._local_importance(instances)
+        w = 1 + self.strength * importance[:, self.segment_]
+        return tasks.from_instances(w)
 
-            def p_label(z: Tensor, which: Tensor) -> Tensor:
-                return target_value(batch.ask(z, able[which]).proba, batch.label[able[which]])
+    def _local_importance(self, tasks: Tasks) -> Tensor:
+        """Measure the importance of segments for each instance, (n, segments)."""
+        importance = tasks.x.new_zeros(len(tasks), count_segments(self.segment_))
+        able = tasks.affords(N_MASKS)
+        asking = tasks.take(able)
 
-            if len(able):
-                importance[able] = segment_importance(
-                    p_label, batch.x[able], self.segment_, n_masks
-                )
-        return 1 + self.strength * importance[:, self.segment_]
+        def p_label(z: Tensor, which: Tensor) -> Tensor:
+            masked = asking.take(which)
+            return target_value(masked.ask(z).proba, masked.label)
+
+        if len(asking):
+            importance[able] = segment_importance(p_label, asking.x, self.segment_, N_MASKS)
+        return importance

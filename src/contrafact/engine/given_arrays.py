@@ -1,0 +1,102 @@
+"""Results from arrays that were not made by an explainer of ours."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..models.classifier import Array, Classifier
+from ..numerics import broadcast_rows
+from .assembly import Part, assemble
+from .instances import Instances, Modality, read_instances, read_targets
+from .opening import open_request, wrap_model
+from .request import Request
+from .result import Counterfactuals
+from .tasks import Tasks
+
+#: changes counterfactuals before they are evaluated, one per task
+Improve = Callable[[Tasks, Tensor], Tensor]
+
+
+def from_arrays(
+    model: Any,
+    X: Any,
+    X_cf: Any,
+    target: Any = None,
+    *,
+    method: str = "given",
+    modality: Modality | None = None,
+    request: Request | None = None,
+    improve: Improve | None = None,
+) -> Counterfactuals:
+    """Make a Counterfactuals of given arrays by asking the model about them.
+
+    Parameters
+    ----------
+    model : object
+        Anything `as_classifier` takes.
+    X, X_cf : array of shape (n, *shape)
+        Instances and one counterfactual each.
+    target : label, or one label per instance, optional
+        Classes wanted; None: any class other than that of the instance.
+    method : str, default="given"
+        Name for the provenance.
+    modality : {"series", "image", "row"}, optional
+        Kind of data.
+    request : Request, optional
+        Constraints, budget and confidence for `improve`.
+    improve : function of tasks and counterfactuals, optional
+        Works on the counterfactuals before the model is asked about them.
+
+    Returns
+    -------
+    Counterfactuals
+        One row per instance.
+    """
+    start = time.perf_counter()
+    request = request or Request()
+    instances = read_instances(X, "X", modality)
+    edited = read_instances(X_cf, "X_cf", instances.modality)
+    if edited.values.shape != instances.values.shape:
+        raise ValueError(
+            f"X_cf has shape {np.shape(X_cf)}, X {np.shape(X)}; give one counterfactual each."
+        )
+    classifier = wrap_model(model, instances)
+    classifier.infer_classes(instances.values, None)
+    n = len(instances)
+    meter = request.meter(n, classifier.rows_per_verdict, start)
+    targets = read_targets(target, classifier.classes, n)
+    if targets is None:
+        targets = _claimed_classes(classifier, instances, edited)
+        meter.charge(torch.arange(n), 2 * classifier.rows_per_verdict)
+    feasible_set = request.feasible_set(instances.shape, classifier)
+    oracle = open_request(request, classifier, instances, targets, feasible_set, meter)
+    pending = oracle.states.pending().to(oracle.question.x.device)
+    x_cf = classifier.as_input(edited.values)
+    tasks = Tasks.start(oracle, torch.arange(n, device=x_cf.device))
+    if improve is not None:
+        x_cf = torch.where(broadcast_rows(pending, x_cf), x_cf, oracle.question.x)
+        x_cf[pending] = improve(tasks.take(pending), x_cf[pending])
+    part = Part(oracle, instances, pending, tasks.candidates(x_cf))
+    provenance = {"method": method, "options": request.describe()}
+    return assemble(
+        [part],
+        instances,
+        classifier,
+        provenance,
+        seconds=time.perf_counter() - start,
+    )
+
+
+def _claimed_classes(classifier: Classifier, instances: Instances, edited: Instances) -> Array:
+    """Return the class of each counterfactual, or the next best one where it did not change."""
+    before = classifier.verdict(instances.values).label
+    after = classifier.verdict(edited.values)
+    others = after.score.scatter(1, before[:, None], -torch.inf)
+    changed = after.label != before
+    return torch.where(changed, after.label, others.argmax(1)).cpu().numpy()

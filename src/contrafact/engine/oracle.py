@@ -1,0 +1,242 @@
+"""Oracle: the only way to the model during a request.
+
+It asks, differentiates, counts, enforces the budget, remembers answers and best attempts, and
+holds the one rule by which a candidate is accepted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ..models.classifier import Array, Classifier, Verdict
+from ..numerics import broadcast_rows
+from .best_attempts import BestAttempts
+from .budget import Meter
+from .cache import Cache
+from .feasible_set import FeasibleSet
+from .instances import Modality
+from .request import Request
+from .row_states import RowStates, State
+from .verdicts import choose_rows, is_finite, lead, target_value
+
+#: A candidate is accepted only when the target leads by this much probability, so that the same
+#: row in another batch, where floating point may round differently, gets the same class.
+CLEAR_MARGIN = 1e-4
+
+
+@dataclass(frozen=True)
+class Question:
+    """The instances of a request and what is wanted for them; never changed once made.
+
+    Parameters
+    ----------
+    x : Tensor of shape (n, *shape)
+        Instances, in the precision of the model.
+    target : Tensor of shape (n,)
+        Class wanted for each (column of the probabilities).
+    before : Verdict
+        What the model says of the instances.
+    seeds : array of uint64, shape (n,)
+        One seed per instance, from its content: random numbers follow it wherever it stands.
+    modality : {"series", "image", "row"}
+        Kind of data.
+    """
+
+    x: Tensor
+    target: Tensor
+    before: Verdict
+    seeds: Array
+    modality: Modality
+
+
+class Oracle:
+    """Answer questions about candidates.
+
+    Candidates come with `row`, the number of the instance each belongs to. Methods do not use the
+    oracle directly but through `Tasks`, which keeps these numbers to itself.
+
+    Parameters
+    ----------
+    classifier : Classifier
+        The model.
+    question : Question
+        The instances and what is wanted for them.
+    request : Request
+        The options of the call.
+    feasible_set : FeasibleSet or None
+        The constraints; None where there are none.
+    meter : Meter
+        The budget.
+    progress : function of int, optional
+        Called with the number of instances just finished.
+
+    Attributes
+    ----------
+    states : RowStates
+        What has become of each instance.
+    """
+
+    def __init__(
+        self,
+        classifier: Classifier,
+        question: Question,
+        request: Request,
+        feasible_set: FeasibleSet | None,
+        meter: Meter,
+        progress: Callable[[int], None] = lambda finished: None,
+    ) -> None:
+        self.classifier = classifier
+        self.question = question
+        self.request = request
+        self.feasible_set = feasible_set
+        self.meter = meter
+        self.progress = progress
+        self.states = RowStates(len(question.x))
+        self.best = BestAttempts(question.x)
+        self._cache = Cache()
+        self._asked: set[tuple[int, int]] = set()
+
+    @property
+    def differentiable(self) -> bool:
+        """Whether `scores` gives gradients."""
+        return self.classifier.differentiable
+
+    def affords(self, row: Tensor, cost: int = 1) -> Tensor:
+        """Find the candidates that may be asked about.
+
+        Parameters
+        ----------
+        row : Tensor of shape (m,)
+            Instance of each candidate.
+        cost : int, default=1
+            Questions per candidate.
+
+        Returns
+        -------
+        Tensor of bool, shape (m,)
+            False where the instance has failed or its budget is spent.
+        """
+        able = torch.ones(len(row), dtype=torch.bool)
+        if self.meter.limited:
+            able = self.meter.can_pay(row, cost * self.classifier.rows_per_evaluation)
+            self.states.exhaust(row.cpu()[~able])
+        if self.states.any_failed:
+            failed = torch.from_numpy(self.states.is_in(State.FAILED))
+            able &= ~failed[row.cpu()]
+        return able.to(row.device)
+
+    def ask(self, x_cf: Tensor, row: Tensor, *, cached: bool = False) -> Verdict:
+        """Ask the model about candidates.
+
+        Model rows are counted, NaN and inf are caught, and the best candidate of each instance is
+        remembered.
+
+        Parameters
+        ----------
+        x_cf : Tensor of shape (m, *shape)
+            Candidates.
+        row : Tensor of shape (m,)
+            Instance of each candidate.
+        cached : bool, default=False
+            Ask about equal candidates once and never again; the instance that asked first pays.
+            For searches that return to the same candidates; others would only lose time.
+
+        Returns
+        -------
+        Verdict
+            What the model says. For a candidate without a usable answer the instance's own
+            verdict is given, and the instance has failed.
+        """
+        sound = x_cf.flatten(1).isfinite().all(1)
+        x = x_cf
+        if not bool(sound.all()):
+            x = torch.where(broadcast_rows(sound, x_cf), x_cf, self.question.x[row])
+            self.states.fail(row[~sound], "the search produced NaN or inf")
+        verdict = self._recall(x, row) if cached else self._evaluate(x, row)
+        answered = is_finite(verdict)
+        if not bool(answered.all()):
+            self.states.fail(row[~answered], "the model returned NaN or inf for a candidate")
+            verdict = choose_rows(answered, verdict, self.question.before[row])
+        usable = sound & answered
+        if bool(usable.all()):
+            self._remember(x_cf, row, verdict)
+        else:
+            self._remember(x_cf[usable], row[usable], verdict[usable])
+        return verdict
+
+    def scores(self, x_cf: Tensor, row: Tensor) -> Tensor:
+        """Compute the model's scores so that gradients flow back to the candidates.
+
+        Parameters
+        ----------
+        x_cf : Tensor of shape (m, *shape)
+            Candidates.
+        row : Tensor of shape (m,)
+            Instance of each candidate.
+
+        Returns
+        -------
+        Tensor of shape (m, classes)
+            Logits; their softmax is the model's probability.
+        """
+        self.meter.charge(row)
+        return self.classifier.logits(x_cf)
+
+    def charge(self, row: Tensor) -> None:
+        """Charge for model rows that a method asks about by other means, one per entry of `row`."""
+        self.meter.charge(row, self.classifier.rows_per_evaluation)
+
+    def _evaluate(self, x: Tensor, row: Tensor) -> Verdict:
+        self.charge(row)
+        return self.classifier.evaluate(x)
+
+    def _recall(self, x: Tensor, row: Tensor) -> Verdict:
+        """Evaluate only what no instance has asked about before."""
+        keys = self._cache.keys(x)
+        unknown = self._cache.unknown(keys)
+        if self.meter.allowance is not None:
+            self._charge_borrowed(row.tolist(), keys, unknown)
+        new = torch.tensor(unknown, dtype=torch.long, device=x.device)
+        new_keys = [keys[position] for position in unknown]
+        self._cache.add(new_keys, self._evaluate(x[new], row[new]))
+        return self._cache.verdict(keys)
+
+    def _charge_borrowed(self, row: list[int], keys: list[int], unknown: list[int]) -> None:
+        """Count answers that another instance paid for toward the instance's own allowance."""
+        asked = dict.fromkeys(zip(row, keys, strict=True))
+        paid = {(row[position], keys[position]) for position in unknown}
+        borrowed = [pair[0] for pair in asked if pair not in self._asked and pair not in paid]
+        cost = self.classifier.rows_per_evaluation
+        self.meter.charge_share(torch.tensor(borrowed, dtype=torch.long), cost)
+        self._asked.update(asked)
+
+    def _remember(self, x_cf: Tensor, row: Tensor, verdict: Verdict) -> None:
+        target = self.question.target[row]
+        self.best.update(x_cf, row, self.question.x[row], verdict, target)
+
+
+def accepts(verdict: Verdict, target: Tensor, goal: Tensor | float = 0.0) -> Tensor:
+    """Apply the acceptance rule: the model clearly decides for the target, with P(target) >= goal.
+
+    Parameters
+    ----------
+    verdict : Verdict
+        What the model says of n candidates.
+    target : Tensor of shape (n,)
+        Class wanted for each.
+    goal : Tensor of shape (n,) or float, default=0
+        Least P(target).
+
+    Returns
+    -------
+    Tensor of bool, shape (n,)
+        Which candidates are accepted.
+    """
+    decided = verdict.label == target
+    clear = lead(verdict.proba, target) >= CLEAR_MARGIN
+    firm = target_value(verdict.proba, target) >= goal
+    return decided & clear & firm

@@ -1,0 +1,93 @@
+"""What has become of each instance of a request: one state and one reason."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..models.classifier import Array
+
+
+class State(IntEnum):
+    """Where an instance stands.
+
+    PENDING instances are to be worked on, and stay pending when all goes well. DONE instances need
+    no search. FAILED ones broke down with an error. REFUSED ones cannot be given (all of) what was
+    asked. EXHAUSTED ones ran out of budget; a search may still have found something for them.
+    """
+
+    PENDING = 0
+    DONE = 1
+    FAILED = 2
+    REFUSED = 3
+    EXHAUSTED = 4
+
+
+class RowStates:
+    """The state of every instance, the reason for it, and the exception behind a failure.
+
+    Parameters
+    ----------
+    n : int
+        Number of instances.
+
+    Attributes
+    ----------
+    state : array of State, shape (n,)
+    reason : list of str
+        Empty where there is nothing to say.
+    exceptions : dict of int to Exception
+        By instance, for those that failed with one.
+    """
+
+    def __init__(self, n: int) -> None:
+        self.state: Array = np.full(n, State.PENDING, dtype=np.int8)
+        self.reason = [""] * n
+        self.exceptions: dict[int, Exception] = {}
+
+    def is_in(self, state: State) -> Array:
+        """Return the mask of the instances in a state."""
+        return np.asarray(self.state == state)
+
+    def pending(self) -> Tensor:
+        """Return the mask of the instances that are to be worked on."""
+        return torch.from_numpy(self.is_in(State.PENDING))
+
+    @property
+    def any_failed(self) -> bool:
+        """Whether some instance failed."""
+        return bool((self.state == State.FAILED).any())
+
+    def finish(self, rows: Tensor) -> None:
+        """Mark instances that need no search."""
+        for row in rows.tolist():
+            if self.state[row] == State.PENDING:
+                self.state[row] = State.DONE
+
+    def fail(self, rows: Tensor, reason: str, exception: Exception | None = None) -> None:
+        """Mark instances whose work broke down; the first reason is kept, the others go on."""
+        for row in rows.tolist():
+            if self.state[row] == State.FAILED:
+                continue
+            self.state[row] = State.FAILED
+            self.reason[row] = reason
+            if exception is not None:
+                self.exceptions[row] = exception
+
+    def refuse(self, rows: Tensor, reason: str) -> None:
+        """Mark instances for which not all that was asked can be done; the first reason is kept."""
+        for row in rows.tolist():
+            if self.state[row] in (State.FAILED, State.DONE):
+                continue
+            self.reason[row] = self.reason[row] or reason
+            if self.state[row] == State.PENDING:
+                self.state[row] = State.REFUSED
+
+    def exhaust(self, rows: Tensor) -> None:
+        """Mark instances that were denied a question for lack of budget."""
+        for row in rows.unique().tolist():
+            if self.state[row] in (State.PENDING, State.REFUSED):
+                self.state[row] = State.EXHAUSTED

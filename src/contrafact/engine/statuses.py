@@ -1,0 +1,90 @@
+"""Status and message of every counterfactual."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..models.classifier import Array
+from .oracle import Oracle
+from .row_states import State
+
+STATUSES = ("valid", "already_target", "invalid", "infeasible", "budget", "error")
+
+
+def describe_statuses(
+    oracle: Oracle,
+    source: Array,
+    reached: Array,
+    p_target: Array,
+) -> tuple[Array, Array]:
+    """Say what became of each counterfactual, and why.
+
+    Parameters
+    ----------
+    oracle : Oracle
+        The request with the state of every instance.
+    source : array of int, shape (n,)
+        Instance of each counterfactual.
+    reached : array of bool, shape (n,)
+        Whether the model puts it in the target class.
+    p_target : array of float, shape (n,)
+        P(target) of each counterfactual.
+
+    Returns
+    -------
+    status, message : array of str, shape (n,)
+        One of `STATUSES`, and the reason; empty where there is nothing to add.
+    """
+    counts = np.bincount(source, minlength=len(oracle.states.reason))
+    entries = [
+        _describe(oracle, row, int(counts[row]), bool(is_reached), float(p))
+        for row, is_reached, p in zip(source.tolist(), reached, p_target, strict=True)
+    ]
+    status = np.array([entry[0] for entry in entries], dtype="U14")
+    message = np.array([entry[1] for entry in entries], dtype=str)
+    return status, message
+
+
+def _describe(
+    oracle: Oracle,
+    row: int,
+    count: int,
+    is_reached: bool,
+    p_target: float,
+) -> tuple[str, str]:
+    state = State(oracle.states.state[row])
+    reason = oracle.states.reason[row]
+    if state == State.FAILED:
+        return "error", reason
+    if state == State.DONE and is_reached:
+        return "already_target", ""
+    if is_reached:
+        return "valid", _shortfall(oracle, row, count, p_target)
+    best = f"best P({_target_name(oracle, row)}) = {p_target:.2f}"
+    if state == State.EXHAUSTED:
+        return "budget", f"the budget ran out; {best}"
+    if state == State.REFUSED:
+        return "infeasible", reason
+    if oracle.feasible_set is not None:
+        return "infeasible", f"not reached with {oracle.feasible_set.describe()}; {best}"
+    return "invalid", f"not reached; {best}"
+
+
+def _shortfall(oracle: Oracle, row: int, count: int, p_target: float) -> str:
+    """Say what a valid counterfactual lacks of what was asked for."""
+    request = oracle.request
+    if count < request.k:
+        why = oracle.states.reason[row]
+        if not why:
+            exhausted = oracle.states.state[row] == State.EXHAUSTED
+            why = "the budget ran out" if exhausted else "no more were found"
+        return f"{count} of {request.k} counterfactuals: {why}"
+    if request.confidence is not None and p_target < request.confidence:
+        name = _target_name(oracle, row)
+        return f"P({name}) = {p_target:.2f}, below the {request.confidence:g} asked for"
+    return ""
+
+
+def _target_name(oracle: Oracle, row: int) -> str:
+    column = int(oracle.question.target[row])
+    return repr(oracle.classifier.classes.tolist()[column])

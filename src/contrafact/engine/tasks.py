@@ -1,0 +1,417 @@
+"""Tasks: what a method works on, one entry per counterfactual wanted. Candidates: what it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..models.classifier import Array, Classifier, Verdict
+from ..numerics import fold_in, row_normal, row_uniform
+from .feasible_set import FeasibleSet
+from .instances import Modality
+from .oracle import Oracle, accepts
+from .verdicts import lead, target_value
+
+
+@dataclass(frozen=True, eq=False)
+class Tasks:
+    """Counterfactuals to be found, all at once.
+
+    Each entry carries its own instance, target, seed and goal, and whatever a method attaches to
+    it. `take` makes the tasks of some entries; nothing is ever changed in place. A method asks the
+    model with `ask` or `accepted`, keeps candidates within the constraints with `project`, and
+    returns `candidates(x_cf, ...)`.
+
+    Parameters
+    ----------
+    oracle : Oracle
+        The way to the model; shared by all tasks of a request.
+    row : Tensor of shape (n,)
+        Instance each task belongs to. For the engine; methods have no use for it.
+    rank : Tensor of shape (n,)
+        Which of the counterfactuals of its instance a task is for: 0, 1, ..., k - 1.
+    goal : Tensor of shape (n,)
+        Least P(target) to reach; 0 asks for the decision alone.
+    attached : mapping of str to Tensor
+        More values per task, see `attach`.
+
+    Attributes
+    ----------
+    x : Tensor of shape (n, *shape)
+        The instances.
+    target, label : Tensor of shape (n,)
+        Class wanted, and the model's class of the instance (columns of the probabilities).
+    before : Verdict
+        What the model says of the instances.
+    seed : array of uint64, shape (n,)
+        Seed of each instance; see `uniform` and `normal`.
+    guide, guide_index : Tensor
+        Point of the target class to move toward, and its number, where the method has guides.
+    k : int
+        Counterfactuals wanted per instance.
+    """
+
+    oracle: Oracle
+    row: Tensor
+    rank: Tensor
+    goal: Tensor
+    attached: Mapping[str, Tensor] = field(default_factory=dict)
+
+    @classmethod
+    def start(cls, oracle: Oracle, rows: Tensor) -> Tasks:
+        """Make k tasks for each of some instances."""
+        k = oracle.request.k
+        row = rows.repeat_interleave(k)
+        rank = torch.arange(k, device=rows.device).repeat(len(rows))
+        goal = torch.full_like(row, oracle.request.goal, dtype=torch.float64)
+        return cls(oracle, row, rank, goal)
+
+    @staticmethod
+    def concat(parts: Sequence[Tasks]) -> Tasks:
+        """Join tasks of one request."""
+        if len(parts) == 1:
+            return parts[0]
+        names = parts[0].attached
+        return Tasks(
+            parts[0].oracle,
+            torch.cat([part.row for part in parts]),
+            torch.cat([part.rank for part in parts]),
+            torch.cat([part.goal for part in parts]),
+            {name: torch.cat([part[name] for part in parts]) for name in names},
+        )
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    def __getitem__(self, name: str) -> Tensor:
+        """Return what was attached under a name."""
+        return self.attached[name]
+
+    # --- what each task carries
+
+    @cached_property
+    def x(self) -> Tensor:
+        """The instances, (n, *shape)."""
+        return self.oracle.question.x[self.row]
+
+    @cached_property
+    def target(self) -> Tensor:
+        """The class wanted, (n,)."""
+        return self.oracle.question.target[self.row]
+
+    @cached_property
+    def before(self) -> Verdict:
+        """What the model says of the instances."""
+        return self.oracle.question.before[self.row]
+
+    @property
+    def label(self) -> Tensor:
+        """The model's class of the instances, (n,)."""
+        return self.before.label
+
+    @cached_property
+    def seed(self) -> Array:
+        """The seed of each instance, (n,)."""
+        return self.oracle.question.seeds[self.row.cpu().numpy()]
+
+    @property
+    def guide(self) -> Tensor:
+        """The point of the target class each task moves toward, (n, *shape)."""
+        return self.attached["guide"]
+
+    @property
+    def guide_index(self) -> Tensor:
+        """The number of the guide among the reference rows, clusters or prototypes, (n,)."""
+        return self.attached["guide_index"]
+
+    @property
+    def k(self) -> int:
+        """Counterfactuals wanted per instance."""
+        return self.oracle.request.k
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of one instance."""
+        return tuple(self.oracle.question.x.shape[1:])
+
+    @property
+    def modality(self) -> Modality:
+        """Kind of data: "series", "image" or "row"."""
+        return self.oracle.question.modality
+
+    @property
+    def classifier(self) -> Classifier:
+        """The model, for what it is; ask it through the tasks."""
+        return self.oracle.classifier
+
+    @property
+    def feasible_set(self) -> FeasibleSet | None:
+        """The constraints as tensors; None where there are none."""
+        return self.oracle.feasible_set
+
+    @property
+    def confidence(self) -> float | None:
+        """The goal as one number, None where the decision alone is asked for."""
+        goal = float(self.goal.max()) if len(self) else 0.0
+        return goal or None
+
+    # --- other tasks
+
+    def take(self, which: Tensor) -> Tasks:
+        """Return some of the tasks.
+
+        Parameters
+        ----------
+        which : Tensor of bool, shape (n,), or of positions
+            The entries to keep; positions may repeat, for several candidates per task.
+
+        Returns
+        -------
+        Tasks
+            The chosen entries with all they carry.
+        """
+        if which.dtype == torch.bool and bool(which.all()):
+            return self
+        attached = {name: values[which] for name, values in self.attached.items()}
+        return replace(
+            self,
+            row=self.row[which],
+            rank=self.rank[which],
+            goal=self.goal[which],
+            attached=attached,
+        )
+
+    def repeat(self, times: int) -> Tasks:
+        """Return every task `times` times in a row, for several candidates each."""
+        positions = torch.arange(len(self), device=self.row.device)
+        return self.take(positions.repeat_interleave(times))
+
+    def per_instance(self) -> Tasks:
+        """Return one task per instance, for methods that find all k from one search."""
+        return self.take(self.rank == 0)
+
+    def from_instances(self, values: Tensor) -> Tensor:
+        """Repeat values of `per_instance()`, one each, for every task of the instance.
+
+        Parameters
+        ----------
+        values : Tensor of shape (instances, ...)
+            One entry per instance.
+
+        Returns
+        -------
+        Tensor of shape (n, ...)
+            One entry per task.
+        """
+        instances = self.per_instance()
+        if len(instances) == len(self):
+            return values
+        return values[torch.searchsorted(instances.row, self.row)]
+
+    def split(self, size: int) -> list[Tasks]:
+        """Return the tasks in parts of at most `size`, in order; one empty part if there are none."""
+        if len(self) <= size:
+            return [self]
+        positions = torch.arange(len(self), device=self.row.device)
+        return [self.take(part) for part in positions.split(size)]
+
+    def attach(self, **values: Tensor) -> Tasks:
+        """Let every task carry more values, which `take` will select along with it.
+
+        Parameters
+        ----------
+        **values : Tensor of shape (n, ...)
+            One entry per task; read them back as `tasks["name"]`.
+
+        Returns
+        -------
+        Tasks
+            The same tasks with the values attached.
+        """
+        for name, tensor in values.items():
+            if len(tensor) != len(self):
+                raise ValueError(f"{name} has {len(tensor)} entries for {len(self)} tasks.")
+        return replace(self, attached={**self.attached, **values})
+
+    def with_goal(self, goal: float) -> Tasks:
+        """Aim at P(target) >= goal where the request asks for less."""
+        return replace(self, goal=self.goal.clamp_min(goal))
+
+    # --- the model
+
+    def affords(self, cost: int = 1) -> Tensor:
+        """Return the mask of the tasks that may ask `cost` more questions each."""
+        return self.oracle.affords(self.row, cost)
+
+    def ask(self, x_cf: Tensor, *, cached: bool = False) -> Verdict:
+        """Ask the model about one candidate per task; check `affords` before.
+
+        Parameters
+        ----------
+        x_cf : Tensor of shape (n, *shape)
+            The candidates.
+        cached : bool, default=False
+            Never ask about equal candidates twice; see `Oracle.ask`.
+
+        Returns
+        -------
+        Verdict
+            Probabilities, labels and scores.
+        """
+        return self.oracle.ask(x_cf, self.row, cached=cached)
+
+    def accepts(self, verdict: Verdict) -> Tensor:
+        """Return the mask of the tasks whose target and goal a verdict meets."""
+        return accepts(verdict, self.target, self.goal)
+
+    def accepted(self, x_cf: Tensor, *, cached: bool = False) -> Tensor:
+        """Ask the model which candidates it accepts.
+
+        Parameters
+        ----------
+        x_cf : Tensor of shape (n, *shape)
+            One candidate per task.
+        cached : bool, default=False
+            Never ask about equal candidates twice.
+
+        Returns
+        -------
+        Tensor of bool, shape (n,)
+            True where the model clearly decides for the target at the goal asked for; False also
+            where the budget does not allow the question.
+        """
+        able = self.affords()
+        if bool(able.all()):
+            return self.accepts(self.ask(x_cf, cached=cached))
+        asking = self.take(able)
+        accepted = torch.zeros_like(able)
+        accepted[able] = asking.accepts(asking.ask(x_cf[able], cached=cached))
+        return accepted
+
+    def lead(self, verdict: Verdict) -> Tensor:
+        """Return by how much the target's score leads in a verdict, (n,)."""
+        return lead(verdict.score, self.target)
+
+    def p_target(self, verdict: Verdict) -> Tensor:
+        """Return P(target) in a verdict, (n,)."""
+        return target_value(verdict.proba, self.target)
+
+    # --- candidates
+
+    def project(self, x_cf: Tensor) -> Tensor:
+        """Bring one candidate per task within the constraints; gradients pass."""
+        if self.feasible_set is None:
+            return x_cf
+        return self.feasible_set.project(x_cf, self.x)
+
+    def best_attempts(self) -> Tensor:
+        """Return the best candidate the model was asked about for each task's instance."""
+        return self.oracle.best[self.row]
+
+    def candidates(self, x_cf: Tensor, **info: Tensor) -> Candidates:
+        """Return one counterfactual per task, with what the method has to tell about it.
+
+        Parameters
+        ----------
+        x_cf : Tensor of shape (n, *shape)
+            The counterfactuals.
+        **info : Tensor of shape (n, ...)
+            Values for `Counterfactuals.info`; the method declares the names in `info_keys`.
+
+        Returns
+        -------
+        Candidates
+            What `_explain` returns.
+        """
+        return Candidates(self, x_cf, dict(info))
+
+    # --- random numbers, states, progress
+
+    def seeds(self, *numbers: Tensor | int) -> Array:
+        """Derive further seeds from the tasks' own and some numbers (a step, a restart)."""
+        seeds = self.seed
+        for number in numbers:
+            data = number.cpu().numpy() if isinstance(number, Tensor) else number
+            seeds = fold_in(seeds, data)
+        return seeds
+
+    def uniform(self, size: int, *numbers: Tensor | int, stream: int = 0) -> Tensor:
+        """Draw numbers in [0, 1) from each task's own seed.
+
+        Parameters
+        ----------
+        size : int
+            Numbers per task.
+        *numbers : int or Tensor of shape (n,)
+            What makes these draws differ from others, see `seeds`.
+        stream : int, default=0
+            Independent sequence.
+
+        Returns
+        -------
+        Tensor of shape (n, size)
+            The numbers, in the precision of the model.
+        """
+        draws = row_uniform(self.seeds(*numbers), size, stream)
+        return self.as_tensor(draws)
+
+    def normal(self, size: int, *numbers: Tensor | int, stream: int = 0) -> Tensor:
+        """Draw standard normal numbers from each task's own seed; see `uniform`."""
+        draws = row_normal(self.seeds(*numbers), size, stream)
+        return self.as_tensor(draws)
+
+    def as_tensor(self, values: Any) -> Tensor:
+        """Return an array in the precision and on the device of the instances."""
+        return torch.as_tensor(values).to(self.oracle.question.x)
+
+    def refuse(self, which: Tensor, reason: str) -> None:
+        """Say, for the tasks of a mask, why not all that was asked can be done."""
+        self.oracle.states.refuse(self.row[which], reason)
+
+    def fail(self, which: Tensor, reason: str, exception: Exception | None = None) -> None:
+        """Mark the tasks of a mask as broken down; they end with the status `error`."""
+        self.oracle.states.fail(self.row[which], reason, exception)
+
+    def finished(self, count: int) -> None:
+        """Report progress: so many tasks need no more work."""
+        self.oracle.progress(count)
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Counterfactuals that a method found, one per task.
+
+    Parameters
+    ----------
+    tasks : Tasks
+        What each counterfactual is for.
+    x : Tensor of shape (n, *shape)
+        The counterfactuals.
+    info : dict of str to Tensor
+        What the method has to tell, one entry per counterfactual.
+    """
+
+    tasks: Tasks
+    x: Tensor
+    info: dict[str, Tensor] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    @staticmethod
+    def concat(parts: Sequence[Candidates]) -> Candidates:
+        """Join the candidates of several searches of one request."""
+        if len(parts) == 1:
+            return parts[0]
+        bare = [replace(part.tasks, attached={}) for part in parts]
+        names = parts[0].info
+        return Candidates(
+            Tasks.concat(bare),
+            torch.cat([part.x for part in parts]),
+            {name: torch.cat([part.info[name] for part in parts]) for name in names},
+        )

@@ -1,0 +1,241 @@
+"""Loss and gradient of a search that asks the model: exact, or by finite differences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from ..engine import Tasks
+from ..engine.oracle import accepts
+from ..engine.verdicts import target_value
+from ..models.classifier import Verdict
+from ..numerics import zeroth_order_gradient
+
+#: (tasks, code) → candidates
+Decode = Callable[[Tasks, Tensor], Tensor]
+#: (tasks, θ, step number) → code; called once a step for every task
+Encode = Callable[[Tasks, Tensor, int], Tensor]
+GradientKind = Literal["auto", "finite_difference", "none"]
+
+
+@dataclass(frozen=True)
+class Point:
+    """Where some tasks are at step t.
+
+    Parameters
+    ----------
+    tasks : Tasks
+        The tasks still at work.
+    theta, code, x_cf : Tensor of shape (m, ...)
+        θ, its code, and the candidates.
+    score : Tensor of shape (m, classes)
+        The model's scores of the candidates.
+    t : int
+        Number of the step.
+    """
+
+    tasks: Tasks
+    theta: Tensor
+    code: Tensor
+    x_cf: Tensor
+    score: Tensor
+    t: int
+
+    @property
+    def goal(self) -> Tensor:
+        """Least P(target) to reach, (m,), in the precision of the scores."""
+        return self.tasks.goal.to(self.score)
+
+    @property
+    def log_p_target(self) -> Tensor:
+        """The model's log P(target), (m,)."""
+        return target_value(self.score.log_softmax(1), self.tasks.target)
+
+    @property
+    def p_target(self) -> Tensor:
+        """The probability to climb on, (m,).
+
+        The larger of softmax(score) and softmax(score / T), where T puts the instance itself at
+        odds of exp(-3) for its target. Far from the target a saturated model so keeps a slope to
+        follow; near it the model's own probability takes over and saturates.
+        """
+        own = self.score.log_softmax(1)
+        tempered = (self.score / self.tasks["temperature"][:, None]).log_softmax(1)
+        return target_value(torch.maximum(own, tempered), self.tasks.target).exp()
+
+
+#: the loss of every task at a point, (m,)
+Loss = Callable[[Point], Tensor]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What is known of some tasks after asking the model.
+
+    Parameters
+    ----------
+    code : Tensor of shape (m, ...)
+        The codes evaluated.
+    loss : Tensor of shape (m,)
+        Their loss.
+    gradient : Tensor of shape (m, ...)
+        Gradient of the loss with respect to θ.
+    p_target : Tensor of float64, shape (m,)
+        The model's own P(target).
+    reached : Tensor of bool, shape (m,)
+        Whether the model clearly decides for the target.
+    """
+
+    code: Tensor
+    loss: Tensor
+    gradient: Tensor
+    p_target: Tensor
+    reached: Tensor
+
+    @staticmethod
+    def concat(parts: list[Evaluation]) -> Evaluation:
+        """Join the evaluations of consecutive tasks."""
+        if len(parts) == 1:
+            return parts[0]
+        columns = zip(*(vars(part).values() for part in parts), strict=True)
+        return Evaluation(*(torch.cat(column) for column in columns))
+
+
+@dataclass(frozen=True)
+class ModelGradient:
+    """Evaluate loss and gradient in memory-bounded parts; parameters as for `minimize`."""
+
+    decode: Decode
+    loss: Loss
+    encode: Encode | None
+    kind: GradientKind
+    difference: float
+    n_directions: int
+
+    def prepare(self, tasks: Tasks) -> Tasks:
+        """Attach what `Point.p_target` needs: a third of the score by which the target trails."""
+        behind = -tasks.lead(tasks.before)
+        temperature = behind.clamp_min(1e-3).to(tasks.x.dtype) / 3
+        return tasks.attach(temperature=temperature)
+
+    def is_exact(self, tasks: Tasks) -> bool:
+        """Whether gradients come from the model itself."""
+        return self.kind == "auto" and tasks.oracle.differentiable
+
+    def uses_differences(self, tasks: Tasks) -> bool:
+        """Whether gradients come from finite differences."""
+        return self.kind != "none" and not self.is_exact(tasks)
+
+    def cost(self, tasks: Tasks, code: Tensor) -> int:
+        """Return the number of questions that one evaluation of a task takes."""
+        if not self.uses_differences(tasks) or len(code) == 0:
+            return 1
+        return 1 + 2 * min(self.n_directions, code[0].numel())
+
+    def evaluate(self, tasks: Tasks, theta: Tensor, t: int) -> Evaluation:
+        """Evaluate θ of all tasks at step t.
+
+        Parameters
+        ----------
+        tasks : Tasks
+            The tasks still at work.
+        theta : Tensor of shape (m, ...)
+            Their θ.
+        t : int
+            Number of the step.
+
+        Returns
+        -------
+        Evaluation
+            Code, loss, gradient, P(target) and decision of every task.
+        """
+        size = tasks.classifier.internal_batch(tasks.oracle.question.x)
+        evaluate = self._exact if self.is_exact(tasks) else self._by_answers
+        parts = [
+            evaluate(some, values, t)
+            for some, values in zip(tasks.split(size), theta.split(size), strict=True)
+        ]
+        return Evaluation.concat(parts)
+
+    def _exact(self, tasks: Tasks, theta: Tensor, t: int) -> Evaluation:
+        """Differentiate through the model."""
+        theta = theta.detach().requires_grad_()
+        code, x_cf = self._candidates(tasks, theta, t)
+        score = tasks.oracle.scores(x_cf, tasks.row)
+        loss = self.loss(Point(tasks, theta, code, x_cf, score, t))
+        (gradient,) = torch.autograd.grad(loss.sum(), theta)
+        plain = score.detach()
+        verdict = Verdict(plain.double().softmax(1), plain.argmax(1), plain)
+        return _evaluation(tasks, code, loss, gradient, verdict)
+
+    def _by_answers(self, tasks: Tasks, theta: Tensor, t: int) -> Evaluation:
+        """Differentiate the loss; what the model contributes comes from finite differences."""
+        theta = theta.detach().requires_grad_()
+        code, x_cf = self._candidates(tasks, theta, t)
+        verdict = tasks.ask(x_cf.detach())
+        score = verdict.score.to(theta.dtype)
+        if not self.uses_differences(tasks):
+            loss = self.loss(Point(tasks, theta, code, x_cf, score, t))
+            (gradient,) = torch.autograd.grad(loss.sum(), theta)
+            return _evaluation(tasks, code, loss, gradient, verdict)
+        score.requires_grad_()
+        loss = self.loss(Point(tasks, theta, code, x_cf, score, t))
+        gradient, by_score = torch.autograd.grad(
+            loss.sum(),
+            (theta, score),
+            retain_graph=self.encode is not None,
+            materialize_grads=True,
+        )
+        by_code = self._finite_differences(tasks, code.detach(), by_score, t)
+        if self.encode is not None:
+            (by_code,) = torch.autograd.grad(code, theta, by_code)
+        return _evaluation(tasks, code, loss, gradient + by_code, verdict)
+
+    def _candidates(self, tasks: Tasks, theta: Tensor, t: int) -> tuple[Tensor, Tensor]:
+        code = theta if self.encode is None else self.encode(tasks, theta, t)
+        return code, self.decode(tasks, code)
+
+    def _finite_differences(self, tasks: Tasks, code: Tensor, by_score: Tensor, t: int) -> Tensor:
+        """Return ∂L/∂score · ∂score/∂code, the second factor by central differences.
+
+        Directions are new in each step.
+        """
+        copies = min(self.n_directions, code[0].numel())
+        task = torch.arange(len(code), device=code.device)
+        asked = task.repeat_interleave(copies).repeat(2)  # both ends of every direction
+        asking = tasks.take(asked)
+        weight = by_score[asked]
+
+        def value(perturbed: Tensor) -> Tensor:
+            verdict = asking.ask(self.decode(asking, perturbed))
+            return (weight * verdict.score.to(code.dtype)).sum(1)
+
+        return zeroth_order_gradient(
+            value,
+            code,
+            tasks.seeds(t),
+            n_directions=self.n_directions,
+            scale=self.difference,
+            directions="rademacher",
+        )
+
+
+def _evaluation(
+    tasks: Tasks,
+    code: Tensor,
+    loss: Tensor,
+    gradient: Tensor,
+    verdict: Verdict,
+) -> Evaluation:
+    code = code.detach()
+    return Evaluation(
+        code=code,
+        loss=loss.detach().to(code.dtype),
+        gradient=gradient,
+        p_target=tasks.p_target(verdict),
+        reached=accepts(verdict, tasks.target),
+    )

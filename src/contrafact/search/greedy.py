@@ -1,0 +1,101 @@
+"""Greedy growth of a mask, for models whose answers are steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ..engine import Tasks
+from .segments import count_segments, sum_by_segment
+
+
+@dataclass(frozen=True)
+class GrownMask:
+    """What `grow_mask` found.
+
+    Parameters
+    ----------
+    copied_in : Tensor of int, shape (n, segments)
+        The round in which a segment was copied; -1: never.
+    gain_alone : Tensor of float64, shape (n, segments)
+        What copying a segment alone adds to the target's lead.
+    """
+
+    copied_in: Tensor
+    gain_alone: Tensor
+
+
+def grow_mask(tasks: Tasks, segment: Tensor) -> GrownMask:
+    """Copy segments of the guides into the instances, greedily, until the model accepts.
+
+    Each round tries every segment not yet copied, for all tasks in one model batch, and keeps the
+    one with the largest gain in the target's lead; where nothing gains, the one that differs most.
+
+    Parameters
+    ----------
+    tasks : Tasks
+        What to find counterfactuals for, with guides.
+    segment : Tensor of int, shape of one instance
+        The segment of each value.
+
+    Returns
+    -------
+    GrownMask
+        Which segments were copied when, and what each is worth alone.
+    """
+    n_segments = count_segments(segment)
+    shape = (len(tasks), n_segments)
+    device = tasks.row.device
+    tie_break = _differences(tasks, segment)
+    copied_in = torch.full(shape, -1, dtype=torch.long, device=device)
+    gain_alone = torch.zeros(shape, dtype=torch.float64, device=device)
+    lead_before = tasks.lead(tasks.before)
+    position = torch.arange(len(tasks), device=device)
+    working = tasks
+    for turn in range(n_segments):
+        able = working.affords(n_segments - turn)
+        position = position[able]
+        working = working.take(able)
+        if len(working) == 0:
+            break
+        trial = _try_each(working, segment, copied_in[position] >= 0)
+        if turn == 0:
+            gain_alone[position] = trial.lead - lead_before[position, None]
+        best = (trial.lead + tie_break[position]).argmax(1)
+        copied_in[position, best] = turn
+        accepted = trial.accepted.gather(1, best[:, None])[:, 0]
+        position = position[~accepted]
+        working = working.take(~accepted)
+    return GrownMask(copied_in, gain_alone)
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """The target's lead and acceptance with one more segment copied, (n, segments)."""
+
+    lead: Tensor
+    accepted: Tensor
+
+
+def _try_each(tasks: Tasks, segment: Tensor, copied: Tensor) -> _Trial:
+    """Copy each segment that is not copied yet, one at a time."""
+    task, new = (~copied).nonzero(as_tuple=True)
+    trying = tasks.take(task)
+    mask = copied[task]
+    mask[torch.arange(len(task)), new] = True
+    x_cf = torch.where(mask[:, segment], trying.guide, trying.x)
+    verdict = trying.ask(trying.project(x_cf))
+    lead = torch.full(copied.shape, -torch.inf, dtype=torch.float64, device=copied.device)
+    lead[task, new] = trying.lead(verdict)
+    accepted = torch.zeros_like(copied)
+    accepted[task, new] = trying.accepts(verdict)
+    return _Trial(lead, accepted)
+
+
+def _differences(tasks: Tasks, segment: Tensor) -> Tensor:
+    """Return how much guide and instance differ per segment, far below any gain, to break ties."""
+    size = sum_by_segment((tasks.guide - tasks.x).abs(), segment)
+    tiny = torch.finfo(size.dtype).tiny
+    return 1e-9 * size / size.amax(1, keepdim=True).clamp_min(tiny)

@@ -1,0 +1,70 @@
+"""Segments of an instance: windows of series, patches of images, groups of features."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ..numerics import ceil_div
+
+
+def segment_ids(shape: tuple[int, ...], width: int, *, shared: bool = False) -> Tensor:
+    """Number every value of an instance by the segment it lies in.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Shape of one instance: (features,), (channels, length) or (channels, height, width).
+    width : int
+        Time steps per window, side of a square patch, or features per group.
+    shared : bool, default=False
+        Series only: let windows span all channels instead of one each.
+
+    Returns
+    -------
+    Tensor of int, shape `shape`
+        Segment numbers from 0. Patches of images span all channels.
+
+    Examples
+    --------
+    >>> segment_ids((2, 4), 2).tolist()
+    [[0, 0, 1, 1], [2, 2, 3, 3]]
+    """
+    if len(shape) == 1:
+        return torch.arange(shape[0]) // width
+    if len(shape) == 2:
+        channels, length = shape
+        window = torch.arange(length) // width
+        if shared:
+            return window.expand(shape).clone()
+        windows_per_channel = int(window[-1]) + 1
+        return window + torch.arange(channels)[:, None] * windows_per_channel
+    _, height, image_width = shape
+    patch_row = torch.arange(height) // width
+    patch_column = torch.arange(image_width) // width
+    patches_across = ceil_div(image_width, width)
+    return (patch_row[:, None] * patches_across + patch_column).expand(shape).clone()
+
+
+def count_segments(segment: Tensor) -> int:
+    """Return the number of segments."""
+    return int(segment.max()) + 1
+
+
+def sum_by_segment(values: Tensor, segment: Tensor) -> Tensor:
+    """Add up the values of each segment.
+
+    Parameters
+    ----------
+    values : Tensor of shape (n, *shape)
+        One number per value of each instance.
+    segment : Tensor of int, shape `shape`
+        The segment of each value.
+
+    Returns
+    -------
+    Tensor of shape (n, segments)
+        The sums.
+    """
+    sums = values.new_zeros(len(values), count_segments(segment))
+    return sums.index_add_(1, segment.flatten(), values.flatten(1))
