@@ -5,6 +5,7 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MPLBACKEND", "Agg")
 
+import numpy as np
 import pytest
 import torch
 
@@ -13,3 +14,59 @@ import torch
 def one_thread():
     """numba's thread pool, started by aeon, resets torch's number of threads: set it before every test."""
     torch.set_num_threads(1)
+
+
+class Counting:
+    """A plain function of an array, and how many rows it saw."""
+
+    def __init__(self, function):
+        self.function = function
+        self.seen = 0
+
+    def __call__(self, X):
+        self.seen += len(X)
+        return self.function(X)
+
+
+def mean_model(X):
+    """Two classes; the second is likelier the larger the mean of an instance."""
+    p = 1 / (1 + np.exp(-4 * X.reshape(len(X), -1).mean(1)))
+    return np.stack([1 - p, p], 1)
+
+
+@pytest.fixture
+def counting():
+    """A counting model on instances of any shape: class 1 from a mean of 0 upward."""
+    return Counting(mean_model)
+
+
+@pytest.fixture
+def open_tasks():
+    """Open a request as the base class does; gives the tasks of all its instances."""
+    from contrafact.engine import Request, Tasks
+    from contrafact.engine.instances import read_instances, read_targets
+    from contrafact.engine.opening import open_request, wrap_model
+    from contrafact.models import as_classifier
+
+    def build(model, X, target=None, *, modality=None, classes=None, **options):
+        request = Request(**options)
+        instances = read_instances(X, "X", modality)
+        classifier = model
+        if not hasattr(model, "rows_evaluated"):
+            classifier = as_classifier(model, classes=classes)
+        classifier = wrap_model(classifier, instances)
+        classifier.infer_classes(instances.values, None)
+        targets = read_targets(target, classifier.classes, len(instances))
+        if targets is None:
+            targets = lambda x, verdict: 1 - verdict.label  # noqa: E731
+        oracle = open_request(
+            request,
+            classifier,
+            instances,
+            targets,
+            request.feasible_set(instances.shape, classifier),
+            request.meter(len(instances), classifier.rows_per_verdict),
+        )
+        return Tasks.start(oracle, torch.arange(len(instances)))
+
+    return build

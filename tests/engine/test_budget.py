@@ -9,21 +9,14 @@ import pytest
 import torch
 
 import contrafact as cf
-from contrafact.engine.budget import Budget, Meter, occurrence
+from contrafact.engine.budget import Budget, Meter
 
 
-def test_occurrence_counts_earlier_equals():
-    rows = torch.from_numpy(np.random.default_rng(0).integers(0, 5, 40))
-    expected = [rows[:i].tolist().count(int(row)) for i, row in enumerate(rows)]
-    assert occurrence(rows).tolist() == expected
-
-
-def test_repeated_rows_pay_for_each_occurrence_and_the_refused_are_marked():
+def test_repeated_rows_pay_for_each_occurrence():
     meter = Meter(3, allowance=torch.tensor([2, 1, 9]))
     rows = torch.tensor([0, 1, 0, 2, 0, 1])
     able = meter.can_pay(rows, cost=1)
     assert able.tolist() == [True, True, True, True, False, False]
-    assert meter.exhausted.tolist() == [True, True, False]
     meter.charge(rows[able])
     assert meter.spent.tolist() == [2, 1, 1]
     assert meter.can_pay(torch.tensor([2, 2, 2]), cost=4).tolist() == [True, True, False]
@@ -48,7 +41,6 @@ def test_part_of_a_meter_has_what_is_left():
 def test_past_deadline_refuses_everyone():
     meter = Meter(3, deadline=time.perf_counter() - 1)
     assert not meter.can_pay(torch.tensor([0, 2]), cost=1).any()
-    assert meter.exhausted.tolist() == [True, False, True]
     assert Meter(3, deadline=time.perf_counter() + 60).can_pay(torch.tensor([0, 2]), cost=99).all()
 
 

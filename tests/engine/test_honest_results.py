@@ -16,65 +16,65 @@ from contrafact.explainers.support.explainer import Explainer
 class Lift(Explainer):
     """Honest: shifts an instance until its mean is half a unit on the target's side."""
 
-    def _explain(self, batch):
-        return Candidates(self.lifted(batch), batch.rows)
+    def _explain(self, tasks):
+        return tasks.candidates(self.lifted(tasks))
 
-    def lifted(self, batch):
-        goal = torch.where(batch.target == 1, 0.5, -0.5).to(batch.x.dtype)
-        return batch.x + (goal - batch.x.flatten(1).mean(1)).reshape(-1, 1, 1)
+    def lifted(self, tasks):
+        goal = torch.where(tasks.target == 1, 0.5, -0.5).to(tasks.x.dtype)
+        return tasks.x + (goal - tasks.x.flatten(1).mean(1)).reshape(-1, 1, 1)
 
 
 class Liar(Lift):
     """Returns its input."""
 
-    def _explain(self, batch):
-        return Candidates(batch.x.clone(), batch.rows)
+    def _explain(self, tasks):
+        return tasks.candidates(tasks.x.clone())
 
 
 class Crasher(Lift):
     """Asks the model, then breaks down on any batch that holds a marked instance."""
 
-    def _explain(self, batch):
-        x_cf = self.lifted(batch)
-        batch.ask(x_cf, batch.rows)
-        if bool((batch.x[:, 0, 0] > 90).any()):
+    def _explain(self, tasks):
+        x_cf = self.lifted(tasks)
+        tasks.ask(x_cf)
+        if bool((tasks.x[:, 0, 0] > 90).any()):
             raise ValueError("cursed")
-        return Candidates(x_cf, batch.rows)
+        return tasks.candidates(x_cf)
 
 
 class NanMaker(Lift):
     """NaN for marked instances, without asking."""
 
-    def _explain(self, batch):
-        x_cf = self.lifted(batch)
-        x_cf[batch.x[:, 0, 0] > 90, 0, 2] = torch.nan
-        return Candidates(x_cf, batch.rows)
+    def _explain(self, tasks):
+        x_cf = self.lifted(tasks)
+        x_cf[tasks.x[:, 0, 0] > 90, 0, 2] = torch.nan
+        return tasks.candidates(x_cf)
 
 
 class Spender(Lift):
     """Asks about marked instances again and again, and never whether it may."""
 
-    def _explain(self, batch):
-        marked = batch.rows[batch.x[:, 0, 0] > 90]
+    def _explain(self, tasks):
+        marked = tasks.take(tasks.x[:, 0, 0] > 90)
         for _ in range(20):
-            batch.ask(batch.x[marked], marked)
-        return super()._explain(batch)
+            marked.ask(marked.x)
+        return super()._explain(tasks)
 
 
 class Wild(Lift):
     """Knows no limits."""
 
-    def _explain(self, batch):
-        return Candidates(100 * self.lifted(batch), batch.rows)
+    def _explain(self, tasks):
+        return tasks.candidates(100 * self.lifted(tasks))
 
 
 class Generous(Lift):
     """Five counterfactuals each, some of them alike, whatever k was."""
 
-    def _explain(self, batch):
-        x_cf = self.lifted(batch)
+    def _explain(self, tasks):
+        x_cf = self.lifted(tasks)
         more = torch.cat([x_cf, x_cf, 2 * x_cf, 3 * x_cf, 4 * x_cf])
-        return Candidates(more, batch.rows.repeat(5))
+        return Candidates.concat([tasks.candidates(part) for part in more.split(len(tasks))])
 
 
 @pytest.fixture

@@ -50,3 +50,32 @@ def test_names_must_fit(wine):
     result = cf.LineSearch().fit(model, X, y).explain(X[:2])
     with pytest.raises(ValueError, match="names has 2 entries for 13"):
         replace(result, names=np.array(["a", "b"]))
+
+
+def test_columns_in_another_order_are_refused(wine):
+    """By position they would be other columns, and every answer wrong without a word."""
+    model, X, y = wine
+    named = LogisticRegression(max_iter=5000).fit(X, y)
+    shuffled = X[X.columns[::-1]]
+    explainer = cf.LineSearch().fit(named, X, y)
+    with pytest.raises(ValueError, match="another order: 'proline'.* instead of 'alcohol'"):
+        explainer.explain(shuffled[:3])
+    with pytest.raises(ValueError, match="columns of the model in another order"):
+        cf.LineSearch().fit(named, shuffled, y)
+    unnamed = cf.LineSearch().fit(model, X, y)  # the model has no names: those of fit count
+    with pytest.raises(ValueError, match="columns of fit in another order"):
+        unnamed.explain(shuffled[:3])
+
+
+def test_other_columns_are_refused_by_name(wine):
+    model, X, y = wine
+    explainer = cf.LineSearch().fit(model, X, y)
+    with pytest.raises(ValueError, match="missing 'alcohol'; not expected 'wine'"):
+        explainer.explain(X.rename(columns={"alcohol": "wine"})[:3])
+
+
+def test_arrays_need_no_names(wine):
+    model, X, y = wine
+    named = LogisticRegression(max_iter=5000).fit(X, y)
+    result = cf.LineSearch().fit(named, X, y).explain(X[:3].to_numpy())
+    assert result.valid.all()

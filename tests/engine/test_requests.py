@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import contrafact as cf
-from contrafact.engine import Candidates, Tags
+from contrafact.engine import Tags
 from contrafact.explainers.support import explainer as base
 from contrafact.explainers.support.explainer import Explainer
 
@@ -16,6 +16,7 @@ class Halfway(Explainer):
     """Moves half of the way to the largest reference row; asks once on the way."""
 
     tags = Tags(modalities=("series",), multivariate=False, constraints=frozenset({"bounds"}))
+    info_keys = {"asked": "how often the model was asked"}
 
     def __init__(self, share=0.5, note=None, broken=False):
         self.share, self.note, self.broken = share, note, broken
@@ -28,10 +29,10 @@ class Halfway(Explainer):
     def _default_target(self, x, verdict):
         return torch.ones_like(verdict.label)
 
-    def _explain(self, batch):
-        x_cf = batch.x + self.share * (self.goal_ - batch.x)
-        batch.ask(x_cf, batch.rows)
-        return Candidates(x_cf, batch.rows, {"asked": torch.ones(len(batch), dtype=torch.long)})
+    def _explain(self, tasks):
+        x_cf = tasks.x + self.share * (self.goal_ - tasks.x)
+        tasks.ask(x_cf)
+        return tasks.candidates(x_cf, asked=torch.ones(len(tasks), dtype=torch.long))
 
 
 @pytest.fixture
@@ -169,9 +170,9 @@ def test_a_constraint_the_method_cannot_keep_is_refused(counting, X):
         ({"k": True}, ValueError, "k must be.*True"),
         ({"k": 1.5}, ValueError, "k must be.*1.5"),
         ({"confidence": 1.0}, ValueError, "confidence.*1.0"),
-        ({"random_state": "a"}, TypeError, "random_state.*str"),
-        ({"budget": 100}, TypeError, "budget.*int"),
-        ({"constraints": {"lower": 0}}, TypeError, "constraints.*dict"),
+        ({"random_state": "a"}, ValueError, "random_state.*'a'"),
+        ({"budget": 100}, TypeError, "budget.*100"),
+        ({"constraints": {"lower": 0}}, TypeError, "constraints must be.*lower"),
     ],
 )
 def test_senseless_options_are_refused(counting, X, options, error, words):
@@ -205,3 +206,13 @@ def test_reversed_and_foreign_byte_order_views_are_taken(counting, X):
     plain = cf.NearestUnlike().fit(counting, X).explain(X)
     odd = cf.NearestUnlike().fit(counting, X[::-1].copy()[::-1]).explain(X.astype(">f8"))
     np.testing.assert_array_equal(odd.X_cf, plain.X_cf)
+
+
+def test_in_the_target_class_but_not_confident_is_searched(counting, X):
+    """`already_target` means that nothing is left to do, confidence included."""
+    X = np.repeat(np.array([-1.0, 0.05, 2.0]), 6).reshape(3, 1, 6)
+    explainer = cf.LineSearch().fit(counting, np.concatenate([X, 3 * X, -X]))
+    assert explainer.explain(X, target=1).status.tolist() == ["valid"] + ["already_target"] * 2
+    firm = explainer.explain(X, target=1, confidence=0.9)
+    assert firm.status.tolist() == ["valid", "valid", "already_target"]
+    assert (firm.target_proba[:, 1] >= 0.9).all() and firm.changed_fraction[2] == 0

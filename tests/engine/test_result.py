@@ -157,7 +157,7 @@ def test_updated_replaces_rows_and_adds_their_cost(make, kind):
     result = make(kind=kind)
     rows = np.array([4, 1])
     stubborn = cf.as_classifier(lambda X: np.tile([0.9, 0.1], (len(X), 1)), classes=LABELS["text"])
-    new = cf.Counterfactuals.judge(
+    new = cf.Counterfactuals.from_arrays(
         stubborn, result.X[rows], result.X[rows], target=LABELS["text"][1]
     )
     updated = result.updated(rows, new)
@@ -174,16 +174,49 @@ def test_updated_replaces_rows_and_adds_their_cost(make, kind):
     assert result.valid.all()  # the old one is untouched
 
 
-def test_judge_takes_the_models_word(counting):
+def test_given_arrays_are_what_the_model_says_of_them(counting):
     X = np.stack([np.full((1, 4), v) for v in (-1.0, -1.0, 1.0)])
     X_cf = np.stack([np.full((1, 4), v) for v in (1.0, -0.5, 1.0)])
-    judged = cf.Counterfactuals.judge(counting, X, X_cf, target=1)
-    assert judged.status.tolist() == ["valid", "invalid", "already_target"]
-    assert judged.valid.tolist() == [True, False, True]
+    given = cf.Counterfactuals.from_arrays(counting, X, X_cf, target=1)
+    assert given.status.tolist() == ["valid", "invalid", "already_target"]
+    assert given.valid.tolist() == [True, False, True]
+
+
+def test_without_a_target_the_claim_is_another_class_than_before(counting):
+    """A change that does not change the decision is no counterfactual, however small it is."""
+    X = np.stack([np.full((1, 4), v) for v in (-1.0, -1.0, 1.0)])
+    X_cf = np.stack([np.full((1, 4), v) for v in (1.0, -0.999, 1.0)])
+    classifier = cf.as_classifier(counting, classes=[0, 1])
     seen = counting.seen
-    free = cf.Counterfactuals.judge(cf.as_classifier(counting, classes=[0, 1]), X, X_cf)
-    assert free.target.tolist() == [1, 0, 1]
-    assert free.status.tolist() == ["valid", "already_target", "already_target"]
-    assert free.calls.sum() == counting.seen - seen
+    given = cf.Counterfactuals.from_arrays(classifier, X, X_cf)
+    assert given.target.tolist() == [1, 1, 0] and given.valid.tolist() == [True, False, False]
+    assert given.status.tolist() == ["valid", "invalid", "invalid"]
+    assert given.calls.sum() == counting.seen - seen
+    with pytest.warns(DeprecationWarning, match="from_arrays"):
+        old = cf.Counterfactuals.judge(classifier, X, X_cf)
+    assert np.array_equal(old.valid, given.valid)
+
+
+def test_given_arrays_must_have_one_shape(counting):
+    X = np.zeros((3, 1, 4))
     with pytest.raises(ValueError, match=r"X_cf has shape \(2, 1, 4\), X \(3, 1, 4\)"):
-        cf.Counterfactuals.judge(counting, X, X_cf[:2])
+        cf.Counterfactuals.from_arrays(counting, X, X[:2])
+
+
+def test_in_the_target_class_before_and_not_after_is_invalid(counting):
+    X = np.full((1, 1, 4), 1.0)
+    given = cf.Counterfactuals.from_arrays(counting, X, -X, target=1)
+    assert given.status.tolist() == ["invalid"] and not given.valid[0]
+
+
+@pytest.mark.parametrize("kind", [np.asarray, torch.as_tensor])
+def test_rounding_is_no_change(counting, kind):
+    """Values that differ by less than a millionth of the row's largest change count as kept."""
+    X = np.random.default_rng(0).normal(size=(3, 1, 10))
+    X_cf = X + 1e-9
+    X_cf[:2, 0, 3] += 5.0
+    X_cf[2] = X[2]
+    result = cf.Counterfactuals.from_arrays(counting, kind(X), kind(X_cf))
+    assert type(result.changed) is type(kind(X)) and result.changed.shape == X.shape
+    assert result.changed_fraction.tolist() == [0.1, 0.1, 0.0]
+    assert bool(result.changed[0, 0, 3]) and not bool(result.changed[2].any())

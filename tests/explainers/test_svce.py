@@ -179,10 +179,9 @@ def test_confidence_within_a_radius_is_the_best_there_is(norm, optimizer):
 class PerRow(cf.SVCE):
     """SVCE within a given radius for every row: many radii in one batch."""
 
-    def _ball(self, batch, rows):
-        return replace(
-            super()._ball(batch, rows), eps=torch.as_tensor(self.radii, dtype=torch.float32)[rows]
-        )
+    def _ball(self, tasks):
+        radii = torch.as_tensor(self.radii, dtype=torch.float32)
+        return replace(super()._ball(tasks), eps=radii[tasks.row])
 
 
 def test_auto_radius_is_the_smallest_on_a_fine_grid(cnn, smallest):

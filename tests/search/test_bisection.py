@@ -1,4 +1,4 @@
-"""Bisection for all rows at once, held against a plain scan; segments of every kind of instance."""
+"""Bisection for all tasks at once, compared with a plain scan."""
 
 from __future__ import annotations
 
@@ -6,111 +6,97 @@ import numpy as np
 import pytest
 import torch
 
-from contrafact.engine.budget import Budget
-from contrafact.search.bisection import segment_ids, smallest_level
+from contrafact.engine import Budget
+from contrafact.engine.row_states import State
+from contrafact.search.bisection import accepted_from, first_on_line, smallest_level
 
 TOP = 37
 
 
-def along(x, reach):
+def move(tasks, level):
     """Candidates on a straight line: level TOP adds `reach` to every value."""
-
-    def candidate(level, which):
-        return x[which] + (reach[which] * level / TOP).reshape(-1, 1, 1)
-
-    return candidate
+    return tasks.x + (tasks["reach"] * level / TOP).reshape(-1, 1, 1)
 
 
 @pytest.fixture
-def walk(counting, open_request):
+def walk(counting, open_tasks):
     rng = np.random.default_rng(0)
-    batch = open_request(counting, rng.uniform(-2, -0.1, (25, 1, 4)), 1)
-    reach = torch.from_numpy(rng.uniform(0, 4, 25))
-    return batch, reach
+    tasks = open_tasks(counting, rng.uniform(-2, -0.1, (25, 1, 4)), 1)
+    return tasks.attach(reach=torch.from_numpy(rng.uniform(0, 4, 25)))
 
 
-def scan(batch, candidate, which):
-    """Accepted or not, for every level of one row."""
+def scan(tasks, position):
+    """Accepted or not, for every level of one task."""
     levels = torch.arange(1, TOP + 1)
-    rows = torch.full((TOP,), which)
-    return batch.accepts(batch.ask(candidate(levels, rows), rows), rows).tolist()
+    repeated = tasks.take(torch.full((TOP,), position))
+    return repeated.accepts(repeated.ask(move(repeated, levels))).tolist()
 
 
 def test_smallest_level_equals_a_scan(walk):
-    batch, reach = walk
-    candidate = along(batch.x, reach)
-    level, found = smallest_level(batch, batch.rows, candidate, TOP)
-    accepted = [scan(batch, candidate, row) for row in range(len(batch))]
+    level, found = smallest_level(walk, move, TOP)
+    accepted = [scan(walk, position) for position in range(len(walk))]
     expected = [1 + line.index(True) if any(line) else TOP for line in accepted]
     assert level.tolist() == expected and len(set(expected)) > 5
-    torch.testing.assert_close(found, candidate(level, batch.rows))
+    torch.testing.assert_close(found, move(walk, level))
 
 
-def test_rows_may_occur_several_times(walk):
-    batch, _ = walk
-    rows = torch.tensor([3, 3, 8])
-    scale = torch.tensor([1.0, 2.0, 1.0], dtype=torch.float64)
-    both, _ = smallest_level(batch, rows, along(batch.x[rows], 8 * scale), TOP)
-    single, _ = smallest_level(batch, rows[1:2], along(batch.x[rows[1:2]], 8 * scale[1:2]), TOP)
+def test_an_instance_may_have_several_tasks(walk):
+    tasks = walk.take(torch.tensor([3, 3, 8]))
+    scale = torch.tensor([8.0, 16.0, 8.0], dtype=torch.float64)
+    both, _ = smallest_level(tasks.attach(reach=scale), move, TOP)
+    alone = tasks.take(torch.tensor([1])).attach(reach=scale[1:2])
+    single, _ = smallest_level(alone, move, TOP)
     assert both[1] == single[0] and both[0] > both[1]
 
 
-def test_where_acceptance_comes_and_goes_the_answer_is_an_edge(open_request):
+def test_where_acceptance_comes_and_goes_the_answer_is_an_edge(open_tasks):
     def wavy(X):
         p = 0.5 + 0.4 * np.sin(5 * X.mean((1, 2)))
         return np.stack([1 - p, p], 1)
 
     X = np.linspace(3.2, 3.7, 20).reshape(-1, 1, 1) / 5 * np.ones((20, 1, 4))
-    batch = open_request(wavy, X, 1)
-    candidate = along(batch.x, torch.linspace(1, 6, 20, dtype=torch.float64))
-    level, _ = smallest_level(batch, batch.rows, candidate, TOP)
-    for row in range(20):
-        accepted = [False, *scan(batch, candidate, row)]
+    tasks = open_tasks(wavy, X, 1).attach(reach=torch.linspace(1, 6, 20, dtype=torch.float64))
+    level, _ = smallest_level(tasks, move, TOP)
+    for position in range(20):
+        accepted = [False, *scan(tasks, position)]
         if accepted[TOP]:
-            assert accepted[level[row]] and not accepted[level[row] - 1]
+            assert accepted[level[position]] and not accepted[level[position] - 1]
         else:
-            assert level[row] == TOP
+            assert level[position] == TOP
 
 
 def test_knowing_the_top_saves_one_question_each(walk, counting):
-    batch, _ = walk
-    candidate = along(batch.x, torch.full((len(batch),), 4.0, dtype=torch.float64))
+    tasks = walk.attach(reach=torch.full((len(walk),), 4.0, dtype=torch.float64))
     seen = counting.seen
-    asked, _ = smallest_level(batch, batch.rows, candidate, TOP)
+    asked, _ = smallest_level(tasks, move, TOP)
     first = counting.seen - seen
-    known, _ = smallest_level(batch, batch.rows, candidate, TOP, top_accepted=True)
+    known, _ = smallest_level(tasks, move, TOP, top_accepted=True)
     assert torch.equal(asked, known)
-    assert first - (counting.seen - seen - first) == len(batch)
+    assert first - (counting.seen - seen - first) == len(tasks)
 
 
-def test_a_spent_budget_stops_at_an_accepted_level(counting, open_request):
-    batch = open_request(counting, np.full((3, 1, 4), -1.0), 1, budget=Budget(calls=3 * (2 + 3)))
-    candidate = along(batch.x, torch.full((3,), 4.0, dtype=torch.float64))
-    level, found = smallest_level(batch, batch.rows, candidate, TOP)
-    assert batch.meter.spent.tolist() == [3, 3, 3] and batch.meter.exhausted.all()
+def test_a_spent_budget_stops_at_an_accepted_level(counting, open_tasks):
+    budget = Budget(calls=3 * (2 + 3))
+    tasks = open_tasks(counting, np.full((3, 1, 4), -1.0), 1, budget=budget)
+    tasks = tasks.attach(reach=torch.full((3,), 4.0, dtype=torch.float64))
+    level, found = smallest_level(tasks, move, TOP)
+    assert tasks.oracle.meter.spent.tolist() == [3, 3, 3]
+    assert tasks.oracle.states.is_in(State.EXHAUSTED).all()
     assert level.tolist() == [18, 18, 18]  # 37 and 18 were accepted, 9 was not
-    torch.testing.assert_close(found, candidate(level, batch.rows))
+    torch.testing.assert_close(found, move(tasks, level))
 
 
-def test_segments_of_series():
-    assert segment_ids((2, 5), 2).tolist() == [[0, 0, 1, 1, 2], [3, 3, 4, 4, 5]]
-    assert segment_ids((2, 5), 2, shared=True).tolist() == [[0, 0, 1, 1, 2]] * 2
-    assert segment_ids((1, 3), 9).tolist() == [[0, 0, 0]]
+def test_rising_starts_where_it_stands(walk):
+    reached, _ = smallest_level(walk, move, TOP)
+    start = torch.full_like(reached, 12)
+    level, x_cf = accepted_from(walk, move, start, TOP)
+    assert torch.equal(level, torch.maximum(reached, start))
+    torch.testing.assert_close(x_cf, move(walk, level))
 
 
-def test_segments_of_rows():
-    assert segment_ids((5,), 1).tolist() == [0, 1, 2, 3, 4]
-    assert segment_ids((5,), 3).tolist() == [0, 0, 0, 1, 1]
-
-
-def test_segments_of_images_are_patches_across_channels():
-    patches = segment_ids((2, 3, 5), 2)
-    assert patches[0].tolist() == [[0, 0, 1, 1, 2], [0, 0, 1, 1, 2], [3, 3, 4, 4, 5]]
-    assert torch.equal(patches[0], patches[1])
-
-
-@pytest.mark.parametrize("shape", [(7,), (3, 10), (2, 5, 7)])
-@pytest.mark.parametrize("width", [1, 2, 3])
-def test_segments_are_numbered_without_gaps(shape, width):
-    ids = segment_ids(shape, width)
-    assert ids.shape == shape and ids.unique().tolist() == list(range(int(ids.max()) + 1))
+def test_the_first_point_on_a_line_is_at_the_boundary(walk):
+    end = torch.ones_like(walk.x)
+    share, x_cf = first_on_line(walk, end, steps=12)
+    torch.testing.assert_close(x_cf, torch.lerp(walk.x, end, share.reshape(-1, 1, 1)))
+    mean = x_cf.mean((1, 2))
+    assert (mean > 0).all() and (mean < 2 * 3 / 2**12 + 1e-4).all()

@@ -9,7 +9,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
 import contrafact as cf
-from contrafact.engine.batch import CLEAR_MARGIN
+from contrafact.engine.oracle import CLEAR_MARGIN
 
 PROBLEMS = [
     (data, model) for data in ("ItalyPowerDemand", "digits") for model in ("linear", "forest")
@@ -157,7 +157,9 @@ def test_rows_that_are_not_valid_stay_as_they_are(problem):
     mixed = explainer.explain(
         result.X[:8], target=result.labels[:4].tolist() + result.target[4:8].tolist()
     )
-    failed = cf.Counterfactuals.judge(model, result.X[:3], result.X[:3] + 1e-9, result.target[:3])
+    failed = cf.Counterfactuals.from_arrays(
+        model, result.X[:3], result.X[:3] + 1e-9, result.target[:3]
+    )
     for one in (mixed[:4], failed):
         refined = cf.refine(one, model)
         np.testing.assert_array_equal(refined.X_cf, one.X_cf)
@@ -171,7 +173,7 @@ def test_foreign_arrays(problem):
     """Another library's counterfactuals: judged first, then refined as our own."""
     model, _, result = problem
     foreign = torch.from_numpy(result.X_cf), torch.from_numpy(result.X)
-    judged = cf.Counterfactuals.judge(
+    judged = cf.Counterfactuals.from_arrays(
         model, foreign[1], foreign[0], result.target.tolist(), method="theirs"
     )
     refined = cf.refine(judged, model)
@@ -188,7 +190,8 @@ def test_foreign_arrays_that_break_the_constraints_are_brought_within_them():
     assert_minimal(model, refined, allowed=lambda x_cf: (x_cf <= limits.upper).all())
     stuck = cf.refine(result, model, constraints=cf.Constraints(frozen=np.ones(24, bool)))
     assert set(stuck.status) == {"infeasible"}
-    np.testing.assert_array_equal(stuck.X_cf, result.X_cf)  # nothing allowed is left to try
+    assert not stuck.valid.any()
+    np.testing.assert_array_equal(stuck.X_cf, result.X)  # nothing else keeps the constraints
 
 
 def test_budget_of_a_refinement_is_kept_and_the_best_so_far_returned(problem):
@@ -222,6 +225,6 @@ def test_what_only_a_smaller_edit_can_spare_is_given_back():
         reached = (a >= 0.25) & ((b >= 0.25) | (a <= 0.5))
         return np.stack([~reached, reached], 1).astype(float)
 
-    result = cf.Counterfactuals.judge(model, np.zeros((1, 2)), np.ones((1, 2)), target=1)
+    result = cf.Counterfactuals.from_arrays(model, np.zeros((1, 2)), np.ones((1, 2)), target=1)
     refined = cf.refine(result, model)
     assert refined.X_cf.tolist() == [[0.25, 0.0]]

@@ -214,7 +214,7 @@ def read_targets(target: Any, classes: Array, n: int) -> Array | None:
 
 
 def _column_of(label: Any, classes: Array) -> int:
-    known = classes.tolist()
+    known: list[Any] = classes.tolist()
     is_text = isinstance(label, str)
     if label not in known or is_text != (classes.dtype.kind == "U"):
         listed = ", ".join(repr(known_label) for known_label in known)

@@ -31,7 +31,7 @@ RULES = {
     "refine": Boolean(),
     "confidence": Nothing() | Real(above=0, below=1),
     "on_error": OneOf("row", "raise"),
-    "seed": Integer(),
+    "random_state": Integer(),
 }
 
 
@@ -66,7 +66,7 @@ class Request:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_parameters("explain", RULES, vars(self))
+        check_parameters("explain", RULES, {**vars(self), "random_state": self.seed})
 
     @property
     def goal(self) -> float:

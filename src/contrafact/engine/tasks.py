@@ -117,7 +117,8 @@ class Tasks:
     @cached_property
     def seed(self) -> Array:
         """The seed of each instance, (n,)."""
-        return self.oracle.question.seeds[self.row.cpu().numpy()]
+        seeds: Array = self.oracle.question.seeds[self.row.cpu().numpy()]
+        return seeds
 
     @property
     def guide(self) -> Tensor:

@@ -7,7 +7,8 @@ import cvxpy as cp
 import pytest
 import torch
 
-from contrafact.search.ball import Ball, ball_step, checkpoints
+from contrafact.search.ball import Ball
+from contrafact.search.ball_steps import ball_step, checkpoints
 
 INF = math.inf
 WAYS = [
@@ -156,7 +157,7 @@ def test_every_iterate_keeps_ball_box_and_mask(optimizer, p):
 def missed_of_linear(optimizer, p, room=0.0):
     """Which share of the oracle's gain a run does not find; the box is wider by `room`."""
     ball, _, w = problem(p, frozen=0.0)
-    ball = replace(ball, lo=ball.lo - room, hi=ball.hi + room)
+    ball = replace(ball, low=ball.low - room, high=ball.high + room)
     step = ball_step(optimizer, ball, 100)
     climb(step, lambda x: x @ w, start_of(ball), 100)
     return 1 - (step.best - ball.x0) @ w / ((ball.farthest(w.expand(ball.x0.shape)) - ball.x0) @ w)
