@@ -26,6 +26,7 @@ from torch import nn
 
 import contrafact as cf
 from contrafact.models import as_classifier
+from contrafact.models.classifier import Reshaped
 
 # ---------------------------------------------------------------------------------------------- torch
 
@@ -475,6 +476,24 @@ def test_feature_names_are_given_back(estimator):
     classifier = as_classifier(model)
     np.testing.assert_allclose(classifier.predict_proba(X), model.predict_proba(frame))
     np.testing.assert_array_equal(classifier.predict(X), model.predict(frame))
+    assert classifier.feature_names == ["a", "b", "c", "d"]
+    assert all(type(name) is str for name in classifier.feature_names)
+    assert Reshaped(classifier, (4,)).feature_names == ["a", "b", "c", "d"]
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        LogisticRegression(max_iter=500).fit(*DATA["iris"]),
+        nn.Linear(4, 3),
+        lambda X: softmax(X[:, :3], axis=1),
+    ],
+    ids=["trained on an array", "module", "function"],
+)
+def test_models_without_feature_names_have_none(model):
+    classifier = as_classifier(model)
+    assert classifier.feature_names is None
+    assert Reshaped(classifier, (4,)).feature_names is None
 
 
 @pytest.mark.parametrize(

@@ -168,6 +168,11 @@ class EstimatorClassifier(Classifier):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__ = {**state, "_twin": make_twin(state["model"])}
 
+    @property
+    def feature_names(self) -> list[str] | None:
+        names = getattr(self.model, "feature_names_in_", None)
+        return None if names is None else [str(name) for name in names]
+
     def _as_model_input(self, x: Tensor) -> Any:
         rows = x.cpu().numpy().copy()  # the model may work in place
         if self.n_features is None:

@@ -96,6 +96,11 @@ class Classifier(ABC):
             )
         return self._classes
 
+    @property
+    def feature_names(self) -> list[str] | None:
+        """Names of the columns the model was trained on, or None where it knows none."""
+        return None
+
     @abstractmethod
     def _evaluate(self, x: Tensor) -> Verdict:
         """Ask the model about one internal batch."""
@@ -195,6 +200,10 @@ class Reshaped(Classifier):
     @_classes.setter
     def _classes(self, classes: Array | None) -> None:
         self.inner._classes = classes
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        return self.inner.feature_names
 
     def _inside(self, x: Tensor) -> Tensor:
         return x.reshape(len(x), *self.shape)
