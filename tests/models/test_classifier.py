@@ -61,7 +61,7 @@ class CallableEstimator(BaseEstimator):
     ],
     ids=["module", "module with predict", "estimator", "callable estimator", "function"],
 )
-def test_each_kind_meets_its_adapter(model, kind):
+def test_each_kind_gets_its_adapter(model, kind):
     classifier = as_classifier(model)
     assert type(classifier) is kind
     assert classifier.predict(X).shape == (30,)
@@ -260,7 +260,7 @@ def test_functions_without_gradients_say_so():
         classifier.logits(torch.zeros(1, 6))
 
 
-def test_classes_are_settled_once():
+def test_classes_are_inferred_once():
     classifier = as_classifier(linear())
     classifier.infer_classes(X, None)
     assert classifier.classes.tolist() == [0, 1, 2] and classifier.rows_evaluated == 1

@@ -31,7 +31,7 @@ def small_fcn(seed=0):
 
 @pytest.mark.parametrize(
     ("load", "epochs", "bar"),
-    [(load_gunpoint, 45, 0.95), (load_italy_power_demand, 20, 0.93)],
+    [(load_gunpoint, 45, 0.95), (load_italy_power_demand, 10, 0.93)],
     ids=["GunPoint", "Italy"],
 )
 def test_fcn_learns_real_series(load, epochs, bar):
@@ -46,7 +46,7 @@ def test_small_cnn_learns_digits():
     digits = load_digits()
     images = digits.images[:, None]
     classifier = fit_classifier(
-        "smallcnn", images[:1000], digits.target[:1000], learning_rate=5e-3, max_epochs=25
+        "smallcnn", images[:1000], digits.target[:1000], learning_rate=5e-3, max_epochs=8
     )
     assert (classifier.predict(images[1000:]) == digits.target[1000:]).mean() > 0.85
 

@@ -5,7 +5,7 @@ from .classifier import Classifier, Verdict, as_classifier
 
 __all__ = ["Classifier", "Verdict", "as_classifier"]
 
-# Until version 0.1 networks and training were part of this package.
+# Networks and training were part of this package; the old names work until version 0.3.
 _MOVED_TO_NN = (
     "FCN",
     "MLP",

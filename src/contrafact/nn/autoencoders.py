@@ -26,7 +26,7 @@ from .scaling import Scaling
 
 
 class Autoencoder(nn.Module, ABC):
-    """Base class of autoencoders.
+    """Map instances to codes of few dimensions and back; base class of autoencoders.
 
     A subclass implements `_encode` and `_decode`, between scaled instances and codes.
 
@@ -100,7 +100,7 @@ class Autoencoder(nn.Module, ABC):
 
 
 class LSTMAutoencoder(Autoencoder):
-    """The recurrent autoencoder of TS-NUC, for series.
+    """Encode and decode series by LSTMs, as TS-NUC does.
 
         z = W h_T(x),    x̂(t) = V h'_t,    h' an LSTM that gets z at every step
 
@@ -165,7 +165,7 @@ class LSTMAutoencoder(Autoencoder):
 
 
 class ConvAutoencoder(Autoencoder):
-    """Strided convolutions down to a code and resized convolutions up again, for series and images.
+    """Encode series and images by strided convolutions, and decode them by resized ones.
 
         h_i = ReLU(Conv(h_{i-1})),  half as long each,    z = W h_last;    D the same way back
 
@@ -229,7 +229,7 @@ class ConvAutoencoder(Autoencoder):
 
 
 class ReferenceAutoencoder(NamedTuple):
-    """An autoencoder that can be asked for by name, and the instances it takes."""
+    """Describe an autoencoder that can be built by name, and the instances it takes."""
 
     make: type[LSTMAutoencoder | ConvAutoencoder]
     dimensions: tuple[int, ...]

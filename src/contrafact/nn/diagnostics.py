@@ -89,18 +89,10 @@ def robust_accuracy(
             f"model must be differentiable, got {getattr(model, 'model', model)!r}. Accepted: "
             "torch modules, and scikit-learn models made of linear, neural or scaling steps."
         )
-    X, labels = read(X, y, "X", "y")
-    classifier.infer_classes(X, labels)
-    if not np.isin(labels, classifier.classes).all():
-        raise ValueError(
-            f"y must hold classes of the model, {classifier.classes.tolist()}, "
-            f"got {np.unique(labels).tolist()}."
-        )
-    x = classifier.as_input(X)
+    x, t = _read_labeled(classifier, X, y)
     check_attack(x, norm, eps, steps, bounds)
     if restarts < 1:
         raise ValueError(f"restarts must be at least 1, got {restarts}.")
-    t = label_index(labels, classifier.classes).to(x.device)
     robust = classifier.verdict(x).label == t
     with seeded(random_state):
         for _ in range(restarts):
@@ -118,6 +110,20 @@ def robust_accuracy(
                 )
                 robust[rows] = classifier.verdict(x_adv).label == t[rows]
     return robust.double().mean().item()
+
+
+def _read_labeled(classifier: Classifier, X: Any, y: Any) -> tuple[Tensor, Tensor]:
+    """Convert rows to input of a classifier, and labels to indices of its classes."""
+    X, labels = read(X, y, "X", "y")
+    classifier.infer_classes(X, labels)
+    if not np.isin(labels, classifier.classes).all():
+        raise ValueError(
+            f"y must hold classes of the model, {classifier.classes.tolist()}, "
+            f"got {np.unique(labels).tolist()}."
+        )
+    x = classifier.as_input(X)
+    t = label_index(labels, classifier.classes).to(x.device)
+    return x, t
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ def seeded(random_state: int) -> Iterator[None]:
 
 
 class Network(nn.Module):
-    """Share what the reference networks do first: arrange the input and standardize it.
+    """Arrange and standardize the input; base class of the reference networks.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class Network(nn.Module):
 
 
 class FCN(Network):
-    """Fully convolutional network, a strong baseline for series.
+    """Classify series by a fully convolutional network, a strong baseline.
 
         h_0 = x,    h_i = ReLU(BatchNorm(Conv_{k_i}(h_{i-1}))),    logits = W mean_t h_last(t) + b
 
@@ -113,7 +113,7 @@ class FCN(Network):
 
 
 class BiLSTM(Network):
-    """Bidirectional LSTM over time; the last hidden states of both directions decide.
+    """Classify series by the last hidden states of both directions of a bidirectional LSTM.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ class BiLSTM(Network):
 
 
 class SmallCNN(Network):
-    """Strided 3 x 3 convolutions pooled to 2 x 2, for images from 4 x 4 pixels.
+    """Classify images from 4 x 4 pixels by strided 3 x 3 convolutions, pooled to 2 x 2.
 
     Parameters
     ----------
@@ -197,7 +197,7 @@ class SmallCNN(Network):
 
 
 class ResidualBlock(nn.Module):
-    """Two convolutions and a shortcut around them.
+    """Apply two convolutions and add a shortcut around them.
 
         ReLU(Norm(Conv(ReLU(Norm(Conv(x))))) + s(x))
 
@@ -231,7 +231,9 @@ class ResidualBlock(nn.Module):
 
 
 class ResNet8(Network):
-    """Residual network of eight layers: a stem, three blocks, the mean over the image.
+    """Classify images by a residual network of eight layers.
+
+    A stem and three blocks, then the mean over the image.
 
     Parameters
     ----------
@@ -281,7 +283,7 @@ class ResNet8(Network):
 
 
 class MLP(Network):
-    """Fully connected network for rows; anything else is flattened into rows.
+    """Classify rows by a fully connected network; anything else is flattened into rows.
 
     Parameters
     ----------
@@ -323,7 +325,7 @@ class MLP(Network):
 
 
 class ReferenceNetwork(NamedTuple):
-    """A network that can be asked for by name, and the instances it takes."""
+    """Describe a network that can be built by name, and the instances it takes."""
 
     make: type[FCN | BiLSTM | SmallCNN | MLP | ResNet8]
     dimensions: tuple[int, ...]
