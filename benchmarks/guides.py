@@ -76,7 +76,9 @@ class GuideItself(GuidedExplainer):
 def models_of(data: cf.Dataset, seed: int) -> dict[str, Classifier]:
     with seeded(seed):
         module = FCN(data.X_train.shape[1], len(np.unique(data.y_train)), WIDTHS)
-    fcn = cf.fit_classifier(module, data.X_train, data.y_train, lr=1e-2, random_state=seed)
+    fcn = cf.fit_classifier(
+        module, data.X_train, data.y_train, learning_rate=1e-2, random_state=seed
+    )
     forest = RandomForestClassifier(random_state=seed)
     forest.fit(data.X_train.reshape(len(data.X_train), -1), data.y_train)
     return {"FCN": fcn, "forest": cf.as_classifier(forest)}

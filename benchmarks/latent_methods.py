@@ -58,7 +58,7 @@ def sample(data: cf.Dataset, n: int) -> Array:
 def bilstm(data: cf.Dataset) -> Classifier:
     with seeded(0):
         module = BiLSTM(data.X_train.shape[1], len(np.unique(data.y_train)), hidden=64)
-    return cf.fit_classifier(module, data.X_train, data.y_train, max_epochs=200, lr=5e-3)
+    return cf.fit_classifier(module, data.X_train, data.y_train, max_epochs=200, learning_rate=5e-3)
 
 
 def fcn(data: cf.Dataset) -> Classifier:

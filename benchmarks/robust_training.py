@@ -29,7 +29,7 @@ from contrafact.nn import RobustTrainer, fit_classifier, robust_accuracy, spectr
 PAGE = Path(__file__).parent / "results" / "robust_training.md"
 EPS, STEPS, RESTARTS, N_TEST = 0.5, 20, 5, 500
 # Nobody stops early, so that all train equally long; the weights of the lowest validation loss are kept.
-SAME: dict[str, Any] = {"batch_size": 64, "lr": 5e-3}
+SAME: dict[str, Any] = {"batch_size": 64, "learning_rate": 5e-3}
 
 
 def robust(**options: Any) -> Callable[[Array, Array, int, int], Classifier]:

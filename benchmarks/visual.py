@@ -121,7 +121,7 @@ def robust_digits(X: Array, y: Array, seed: int) -> Classifier:
 
 def models_of_digits(seed: int, folder: Path | None) -> Models:
     X, y, X_test, y_test = digits_split(seed)
-    same: dict[str, Any] = {"batch_size": 64, "lr": 5e-3}
+    same: dict[str, Any] = {"batch_size": 64, "learning_rate": 5e-3}
     standard = cf.fit_classifier("smallcnn", X, y, max_epochs=40, random_state=seed, **same)
     oracle = cf.fit_classifier("resnet8", X, y, max_epochs=12, random_state=100 + seed, **same)
     return Models(standard, robust_digits(X, y, seed), oracle, X, y, X_test, y_test)
@@ -137,7 +137,9 @@ def models_of(name: str) -> Callable[[int, Path], Models]:
         standard = cf.fit_classifier(convex_cnn(seed), X[own], y[own], max_epochs=6, **same)
         oracle = cf.fit_classifier(lenet(100 + seed), X[other], y[other], max_epochs=5, **same)
         if own_training:
-            trainer = RobustTrainer(attack="fast", eps=1.5, max_epochs=12, lr=2e-3, **same)
+            trainer = RobustTrainer(
+                attack="fast", eps=1.5, max_epochs=12, learning_rate=2e-3, **same
+            )
             robust: Classifier = trainer.fit(convex_cnn(seed), X[own], y[own]).classifier_
         else:
             robust = robust_from(data, folder)

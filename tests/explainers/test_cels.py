@@ -98,7 +98,9 @@ def test_units_do_not_matter(scale):
         module = torch.nn.Sequential(
             torch.nn.Flatten(), torch.nn.Linear(24, 8), torch.nn.Tanh(), torch.nn.Linear(8, 2)
         )
-    model = cf.fit_classifier(module.double(), ITALY.X_train, ITALY.y_train, max_epochs=30, lr=0.02)
+    model = cf.fit_classifier(
+        module.double(), ITALY.X_train, ITALY.y_train, max_epochs=30, learning_rate=0.02
+    )
 
     class Units(torch.nn.Module):
         def __init__(self):

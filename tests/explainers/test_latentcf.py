@@ -18,7 +18,7 @@ X = ITALY.X_test[np.random.default_rng(0).permutation(len(ITALY.X_test))[:30]]
 def autoencoder():
     with seeded(0):
         module = ConvAutoencoder((1, 24), latent=8, widths=(16, 24))
-    return cf.fit_autoencoder(module, ITALY.X_train, lr=5e-3, max_epochs=120)
+    return cf.fit_autoencoder(module, ITALY.X_train, learning_rate=5e-3, max_epochs=120)
 
 
 @pytest.fixture(scope="module")
@@ -26,14 +26,16 @@ def narrow():
     """A code of three numbers: its decoder reaches so little that being in its image says much."""
     with seeded(0):
         module = ConvAutoencoder((1, 24), latent=3, widths=(12, 16))
-    return cf.fit_autoencoder(module.double(), ITALY.X_train, lr=5e-3, max_epochs=80)
+    return cf.fit_autoencoder(module.double(), ITALY.X_train, learning_rate=5e-3, max_epochs=80)
 
 
 @pytest.fixture(scope="module")
 def bilstm():
     with seeded(0):
         module = BiLSTM(1, 2, hidden=8)
-    return cf.fit_classifier(module, ITALY.X_train, ITALY.y_train, max_epochs=30, lr=2e-2)
+    return cf.fit_classifier(
+        module, ITALY.X_train, ITALY.y_train, max_epochs=30, learning_rate=2e-2
+    )
 
 
 @pytest.fixture(scope="module")
@@ -43,9 +45,13 @@ def digits():
         autoencoder = ConvAutoencoder((1, 8, 8), latent=16, widths=(12, 16))
         module = SmallCNN(1, 10)
     model = cf.fit_classifier(
-        module, data.X_train[:500], data.y_train[:500], lr=5e-3, max_epochs=10
+        module, data.X_train[:500], data.y_train[:500], learning_rate=5e-3, max_epochs=10
     )
-    return data, model, cf.fit_autoencoder(autoencoder, data.X_train[:500], lr=5e-3, max_epochs=20)
+    return (
+        data,
+        model,
+        cf.fit_autoencoder(autoencoder, data.X_train[:500], learning_rate=5e-3, max_epochs=20),
+    )
 
 
 def explain(model, autoencoder, method=cf.LatentCF, rows=X, **params):

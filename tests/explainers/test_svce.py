@@ -28,7 +28,9 @@ norms = pytest.mark.parametrize("norm", [1.0, 1.5, 2.0, INF])
 @pytest.fixture(scope="module")
 def cnn():
     torch.set_num_threads(1)
-    return cf.fit_classifier("smallcnn", X_TRAIN, Y_TRAIN, max_epochs=15, batch_size=64, lr=1e-2)
+    return cf.fit_classifier(
+        "smallcnn", X_TRAIN, Y_TRAIN, max_epochs=15, batch_size=64, learning_rate=1e-2
+    )
 
 
 def fitted(model, **params):

@@ -51,21 +51,25 @@ def rough():
     """An autoencoder that keeps little, so that plain reconstruction changes classes."""
     with seeded(0):
         module = LSTMAutoencoder((1, 24), latent=8, hidden=16)
-    return cf.fit_autoencoder(module, ITALY.X_train, lr=1e-2, max_epochs=40)
+    return cf.fit_autoencoder(module, ITALY.X_train, learning_rate=1e-2, max_epochs=40)
 
 
 @pytest.fixture(scope="module")
 def bilstm():
     with seeded(0):
         module = BiLSTM(1, 2, hidden=8)
-    return cf.fit_classifier(module, ITALY.X_train, ITALY.y_train, max_epochs=30, lr=2e-2)
+    return cf.fit_classifier(
+        module, ITALY.X_train, ITALY.y_train, max_epochs=30, learning_rate=2e-2
+    )
 
 
 @pytest.fixture(scope="module")
 def fcn():
     with seeded(0):
         module = FCN(1, 2, widths=(8, 8), kernels=(5, 3))
-    return cf.fit_classifier(module, ITALY.X_train, ITALY.y_train, max_epochs=30, lr=1e-2)
+    return cf.fit_classifier(
+        module, ITALY.X_train, ITALY.y_train, max_epochs=30, learning_rate=1e-2
+    )
 
 
 @pytest.fixture(scope="module")
@@ -580,8 +584,12 @@ def motions():
     with seeded(0):
         autoencoder = ConvAutoencoder((6, 100), latent=16, widths=(16, 16))
         module = FCN(6, 4, widths=(16, 16), kernels=(7, 5))
-    autoencoder = cf.fit_autoencoder(autoencoder, MOTIONS.X_train, lr=5e-3, max_epochs=60)
-    model = cf.fit_classifier(module, MOTIONS.X_train, MOTIONS.y_train, lr=1e-2, max_epochs=30)
+    autoencoder = cf.fit_autoencoder(
+        autoencoder, MOTIONS.X_train, learning_rate=5e-3, max_epochs=60
+    )
+    model = cf.fit_classifier(
+        module, MOTIONS.X_train, MOTIONS.y_train, learning_rate=1e-2, max_epochs=30
+    )
     return model, autoencoder
 
 

@@ -11,9 +11,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from contrafact.models import Verdict, as_classifier
+from contrafact.models import as_classifier
 from contrafact.models.adapters import CallableClassifier, EstimatorClassifier, TorchClassifier
-from contrafact.models.classifier import Reshaped, name_outputs
+from contrafact.models.classifier import Reshaped
 
 X = np.random.default_rng(0).normal(size=(30, 6))
 Y = np.array(["low", "high"])[(X[:, 0] > 0).astype(int)]
@@ -61,7 +61,7 @@ class CallableEstimator(BaseEstimator):
     ],
     ids=["module", "module with predict", "estimator", "callable estimator", "function"],
 )
-def test_each_kind_meets_its_adapter(model, kind):
+def test_each_kind_gets_its_adapter(model, kind):
     classifier = as_classifier(model)
     assert type(classifier) is kind
     assert classifier.predict(X).shape == (30,)
@@ -260,55 +260,7 @@ def test_functions_without_gradients_say_so():
         classifier.logits(torch.zeros(1, 6))
 
 
-def test_verdict_selects_and_joins():
-    verdict = as_classifier(two_columns).verdict(X)
-    order = torch.tensor([4, 0, 17])
-    picked = verdict[order]
-    joined = Verdict.concat([verdict[order[:1]], verdict[order[1:]]])
-    for name in ("proba", "label", "score"):
-        assert torch.equal(getattr(picked, name), getattr(verdict, name)[order])
-        assert torch.equal(getattr(joined, name), getattr(picked, name))
-
-
-def test_score_of_an_impossible_class_is_finite():
-    verdict = Verdict.of_proba(torch.tensor([[0.0, 1.0], [0.25, 0.75]]))
-    assert verdict.score.isfinite().all()
-    assert verdict.label.tolist() == [1, 1]
-    assert verdict.score[1].exp().tolist() == pytest.approx([0.25, 0.75])
-
-
-@pytest.mark.parametrize(
-    ("n_outputs", "y", "names"),
-    [
-        (2, ["point", "gun", "gun"], ["gun", "point"]),
-        (2, [5, -3, 5], [-3, 5]),
-        (2, [True, False], [False, True]),
-        (3, [0, 2, 2], [0, 1, 2]),  # a class without rows
-        (4, [1, 2], [0, 1, 2, 3]),
-        (3, [1, 2, 3], [1, 2, 3]),  # as many as outputs: the labels themselves
-    ],
-)
-def test_outputs_are_named_after_the_labels(n_outputs, y, names):
-    named = name_outputs(n_outputs, np.asarray(y))
-    assert named.tolist() == names
-    classifier = as_classifier(linear(6, n_outputs))
-    classifier.infer_classes(X, np.asarray(y))
-    assert classifier.classes.tolist() == names
-    assert set(classifier.predict(X).tolist()) <= set(names)
-
-
-@pytest.mark.parametrize("y", [["a", "b"], [1, 5], [-1, 1], [0.0, 1.0], [0, 1, 2, 3]])
-def test_labels_that_cannot_name_the_outputs(y):
-    classifier = as_classifier(linear())
-    with pytest.raises(ValueError, match=f"3 outputs per row, but y has {len(y)} classes") as error:
-        classifier.infer_classes(X, np.asarray(y))
-    assert str(y) in str(error.value) and "as_classifier(model, classes=[...])" in str(error.value)
-    with pytest.raises(ValueError, match="not known yet"):
-        _ = classifier.classes  # nothing was settled by the failure
-    assert "unknown" in repr(classifier)
-
-
-def test_classes_are_settled_once():
+def test_classes_are_inferred_once():
     classifier = as_classifier(linear())
     classifier.infer_classes(X, None)
     assert classifier.classes.tolist() == [0, 1, 2] and classifier.rows_evaluated == 1

@@ -1,4 +1,4 @@
-"""Every twin agrees with its estimator on real data, and its gradient with the estimator's differences."""
+"""Every twin agrees with its estimator, and its gradient with the estimator's differences."""
 
 import warnings
 
@@ -140,7 +140,7 @@ def test_probabilities_agree(fitted):
     [case for case in CASES if not hasattr((EVERYWHERE | TWO_CLASSES)[case[0]], "predict_proba")],
 )
 def test_decisions_agree(name, data):
-    """Without probabilities the logits are the decision function itself: no digits lost to a softmax."""
+    """Without probabilities the logits are the decision function itself, to all digits."""
     X, y = load(data)
     estimator = fit((EVERYWHERE | TWO_CLASSES)[name], X, y)
     d = estimator.decision_function(beyond(X))
@@ -150,7 +150,7 @@ def test_decisions_agree(name, data):
 
 
 def test_gradient_is_that_of_the_estimator(fitted):
-    """dP(first class)/dx by central differences of the estimator, in units of each feature's spread."""
+    """dP(first class)/dx by central differences of the estimator, in each feature's deviation."""
     estimator, X = fitted
     a, b = np.random.default_rng(0).permutation(len(X))[:10].reshape(2, 5)
     rows = (X[a] + X[b]) / 2  # between data points: at the extremes themselves clipping has a kink

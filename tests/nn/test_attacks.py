@@ -1,3 +1,5 @@
+"""Attacks: how far they get, and what they leave alone."""
+
 import math
 
 import pytest
@@ -43,7 +45,7 @@ def test_a_linear_loss_rises_by_the_dual_norm(norm, dual):
     """max over ||d|| <= eps of w·d = eps ||w||_dual."""
     x = rows()
     best = 0.3 * torch.linalg.vector_norm(W.flatten(), ord=dual)
-    # What the random start has across the gradient shrinks with every step; large steps leave nothing of it.
+    # What the random start has across the gradient shrinks with every step; large steps leave none.
     for step_size, reached in ((None, 0.97), (0.3, 1 - 1e-5)):
         x_adv = attacked(linear, x, norm=norm, eps=0.3, steps=40, step_size=step_size, bounds=None)
         gain = linear(x_adv) - linear(x)
@@ -57,7 +59,7 @@ def test_in_the_box_a_linear_loss_reaches_its_corner():
 
 
 def test_in_the_box_the_l2_attack_spends_its_radius_where_it_can():
-    """Half of the coordinates stand at the wall: those that would rise cannot, the rest take the radius."""
+    """Half of the values are at the upper bound: they cannot rise, the rest take the radius."""
     x = torch.full((6, 1, 5, 4), 0.5)
     x[..., :2] = 1.0
     free = torch.where((W > 0) & (x == 1), 0.0, W)
@@ -103,7 +105,7 @@ def test_same_seed_same_attack():
 
 @pytest.mark.parametrize("norm", [2, INF])
 def test_the_start_fills_the_ball(norm):
-    """A flat loss leaves the start where it was drawn: uniform in the ball, so r^d is uniform in [0, 1]."""
+    """A flat loss keeps the start as drawn: uniform in the ball, so r^d is uniform in [0, 1]."""
     x = torch.full((4000, 3), 0.5)
     delta = attacked(lambda x: 0 * x.sum(1), x, norm=norm, eps=0.3) - x
     radius = (length(delta, norm) / 0.3).pow(3).sort().values
@@ -165,9 +167,9 @@ def test_gradients_whose_squares_vanish_still_lead():
     ("options", "message"),
     [
         ({"norm": 1}, "norm must be 2 or inf, got 1"),
-        ({"eps": -0.1}, "eps must be a finite number of at least 0, got -0.1"),
+        ({"eps": -0.1}, "eps must be a finite number at least 0, got -0.1"),
         ({"eps": INF}, "eps must be a finite number"),
-        ({"steps": 0}, "steps must be at least 1, got 0"),
+        ({"steps": 0}, "steps must be a whole number at least 1, got 0"),
         (
             {"bounds": (0.0, 0.5)},
             r"X must lie within bounds \(0.0, 0.5\), got values from 0.\d+ to 0.9",

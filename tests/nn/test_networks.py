@@ -1,3 +1,5 @@
+"""Reference networks: shapes, layers, seeds."""
+
 import warnings
 
 import numpy as np
@@ -11,7 +13,6 @@ from contrafact.nn.networks import (
     ResidualBlock,
     ResNet8,
     SmallCNN,
-    Standardize,
     build_network,
     seeded,
 )
@@ -88,7 +89,7 @@ def test_fcn_padding_is_the_usual_one():
 
 
 def test_bilstm_reads_both_ends():
-    """With its forward half cut off, only what the backward half has read is left, and it has read all."""
+    """With its forward half cut off, only what the backward half has read is left: all of it."""
     network = BiLSTM(1, 2, hidden=8).eval()
     with torch.no_grad():
         network.head.weight[:, :8] = 0
@@ -129,24 +130,6 @@ def test_mlp_flattens():
     network = MLP(12, 3, hidden=(8, 4)).eval()
     x = inputs((3, 4))
     assert torch.equal(network(x), network(x.flatten(1)))
-
-
-@pytest.mark.parametrize("shape", [(5,), (3, 20), (2, 6, 6)])
-def test_standardize_fits_each_channel(shape):
-    scale = torch.arange(1.0, shape[0] + 1).view(-1, *[1] * (len(shape) - 1))
-    x = 100 * scale + 10 * scale * inputs(shape, n=500)
-    layer = Standardize(shape[0])
-    assert torch.equal(layer(x), x)
-    layer.fit(x)
-    z = layer(x).transpose(0, 1).flatten(1)
-    torch.testing.assert_close(z.mean(1), torch.zeros(shape[0]), atol=1e-4, rtol=0)
-    torch.testing.assert_close(z.std(1), torch.ones(shape[0]), atol=1e-2, rtol=0)
-
-
-def test_standardize_leaves_a_constant_channel_finite():
-    layer = Standardize(2)
-    layer.fit(torch.tensor([[5.0, 0.0], [5.0, 1.0]]))
-    assert layer(torch.tensor([[5.0, 0.0], [6.0, 1.0]])).tolist() == [[0.0, -1.0], [1.0, 1.0]]
 
 
 @pytest.mark.parametrize("name", SHAPES)

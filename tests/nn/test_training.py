@@ -1,3 +1,5 @@
+"""Training of classifiers: accuracy, seeds, options, errors."""
+
 import numpy as np
 import pytest
 import torch
@@ -19,7 +21,7 @@ def waves(n=60, seed=0, noise=0.3):
 
 X, Y = waves()
 X_TEST, Y_TEST = waves(200, seed=1)
-FAST = {"lr": 1e-2, "max_epochs": 30}
+FAST = {"learning_rate": 1e-2, "max_epochs": 30}
 
 
 def small_fcn(seed=0):
@@ -29,7 +31,7 @@ def small_fcn(seed=0):
 
 @pytest.mark.parametrize(
     ("load", "epochs", "bar"),
-    [(load_gunpoint, 45, 0.95), (load_italy_power_demand, 20, 0.93)],
+    [(load_gunpoint, 45, 0.95), (load_italy_power_demand, 10, 0.93)],
     ids=["GunPoint", "Italy"],
 )
 def test_fcn_learns_real_series(load, epochs, bar):
@@ -44,7 +46,7 @@ def test_small_cnn_learns_digits():
     digits = load_digits()
     images = digits.images[:, None]
     classifier = fit_classifier(
-        "smallcnn", images[:1000], digits.target[:1000], lr=5e-3, max_epochs=25
+        "smallcnn", images[:1000], digits.target[:1000], learning_rate=5e-3, max_epochs=8
     )
     assert (classifier.predict(images[1000:]) == digits.target[1000:]).mean() > 0.85
 
@@ -52,7 +54,9 @@ def test_small_cnn_learns_digits():
 def test_mlp_learns_rows_of_unequal_scale():
     X, y = load_wine(return_X_y=True)  # one feature in the thousands, one around 0.1
     rows = np.random.default_rng(0).permutation(len(X))
-    classifier = fit_classifier("mlp", X[rows[:120]], y[rows[:120]], lr=1e-2, max_epochs=60)
+    classifier = fit_classifier(
+        "mlp", X[rows[:120]], y[rows[:120]], learning_rate=1e-2, max_epochs=60
+    )
     assert (classifier.predict(X[rows[120:]]) == y[rows[120:]]).mean() > 0.9
 
 
@@ -142,7 +146,7 @@ def test_the_best_weights_are_the_ones_returned():
         noise,
         labels,
         validation=(noise_val, labels_val),
-        lr=0.02,
+        learning_rate=0.02,
         max_epochs=300,
         patience=7,
     )
@@ -170,7 +174,7 @@ def test_history_and_mode():
     "option",
     [
         {"batch_size": 8},
-        {"lr": 1e-2},
+        {"learning_rate": 1e-2},
         {"weight_decay": 1.0},
         {"validation": 0.5},
         {"random_state": 1},
@@ -193,7 +197,7 @@ def test_held_out_rows_are_a_share_of_every_class():
 def test_tiny_sets_train():
     """One instance per class: nothing to hold out, whatever the share."""
     classifier = fit_classifier(
-        "mlp", np.eye(3), ["a", "b", "c"], validation=0.5, lr=0.05, max_epochs=100
+        "mlp", np.eye(3), ["a", "b", "c"], validation=0.5, learning_rate=0.05, max_epochs=100
     )
     assert classifier.predict(np.eye(3)).tolist() == ["a", "b", "c"]
     assert len(classifier.history["train_loss"]) == 100 and "val_loss" not in classifier.history
@@ -247,9 +251,19 @@ def with_nan():
         ({"validation": 1.0}, "validation must be a share from 0 to below 1"),
         ({"validation": (X[:, :, :9], Y)}, r"instances of shape \(1, 24\), got \(1, 9\)"),
         ({"validation": (X, Y + 1)}, r"labels among \[0, 1\], got \[1, 2\]"),
-        ({"lr": 1e30, "module": "mlp"}, "training diverged in epoch 1; try a smaller lr"),
+        (
+            {"learning_rate": 1e30, "module": "mlp"},
+            "training diverged in epoch 1; try a smaller learning_rate",
+        ),
     ],
 )
 def test_errors_name_the_argument(arguments, message):
     with pytest.raises(ValueError, match=message):
         fit_classifier(**{"module": None, "X": X, "y": Y, "max_epochs": 2} | arguments)
+
+
+def test_the_old_name_of_the_learning_rate_still_works():
+    new = fit_classifier(small_fcn(), X, Y, max_epochs=2, learning_rate=1e-2)
+    with pytest.warns(DeprecationWarning, match=r"fit_classifier\(lr=...\) is now learning_rate="):
+        old = fit_classifier(small_fcn(), X, Y, max_epochs=2, lr=1e-2)
+    assert same_weights(old.module, new.module)

@@ -1,14 +1,15 @@
-"""Differentiable twins: fitted scikit-learn classifiers, exactly, in torch, so that they have gradients.
+"""Differentiable twins: fitted scikit-learn classifiers recomputed exactly in torch.
 
-A twin maps rows (n, features) to logits whose softmax is the estimator's `predict_proba`; where there is only
-a decision function d, to d itself (several classes) or to [0, d] (two: their softmax is the sigmoid of d). It
-computes in the dtype and on the device of its input.
+A twin maps rows (n, features) to logits whose softmax is the estimator's `predict_proba`; where
+there is only a decision function d, to d itself (several classes) or to [0, d] (two classes: the
+softmax is then the sigmoid of d). It computes in the dtype and on the device of its input.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,16 +31,33 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 from sklearn.svm import SVC, LinearSVC
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
+from torch.nn.functional import logsigmoid
 
 Twin = Callable[[Tensor], Tensor]
 
 
 def make_twin(estimator: Any) -> Twin | None:
-    """The twin of a fitted estimator or pipeline, or None where there is no exact one.
+    """Make the twin of a fitted estimator or pipeline.
 
-    Types are compared exactly, for a subclass may compute anything; and a twin is asked beside its estimator
-    on a few rows before it is handed out. Pipelines may scale (Standard, MinMax, MaxAbs, Robust) and use PCA.
-    An estimator with a method `differentiable_twin`, as our prototype models have, brings its own.
+    Types are compared exactly, since a subclass may compute anything, and a twin is compared with
+    its estimator on a few rows before it is returned. Pipelines may scale (Standard, MinMax,
+    MaxAbs, Robust) and use PCA. An estimator with a method `differentiable_twin`, as the prototype
+    models have, provides its own.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A fitted estimator or pipeline.
+
+    Returns
+    -------
+    callable or None
+        Maps a Tensor (n, features) to logits (n, classes); None where no exact twin exists.
+
+    Raises
+    ------
+    sklearn.exceptions.NotFittedError
+        If the estimator is of a known kind but not fitted.
 
     Examples
     --------
@@ -50,69 +68,105 @@ def make_twin(estimator: Any) -> Twin | None:
     >>> bool(np.allclose(proba, model.predict_proba(X)))
     True
     """
-    steps = [step for _, step in estimator.steps] if type(estimator) is Pipeline else [estimator]
-    steps = [step for step in steps if step is not None and step != "passthrough"]
-    *transformers, classifier = steps or [None]
-    own = hasattr(classifier, "differentiable_twin")
-    if not own and type(classifier) not in _CLASSIFIERS:
+    steps = _steps(estimator)
+    if not steps:
         return None
-    if any(type(t) not in _TRANSFORMERS for t in transformers):
+    *transformers, classifier = steps
+    if not _has_twin(classifier):
+        return None
+    if any(type(transformer) not in _TRANSFORMERS for transformer in transformers):
         return None
     check_is_fitted(estimator)
-    decide = classifier.differentiable_twin() if own else _CLASSIFIERS[type(classifier)](classifier)
+    decide = _classifier_twin(classifier)
     if decide is None:
         return None
-    stages = [*(_TRANSFORMERS[type(t)](t) for t in transformers), decide]
+    stages = [_TRANSFORMERS[type(transformer)](transformer) for transformer in transformers]
+    stages.append(decide)
 
     def twin(x: Tensor) -> Tensor:
         for stage in stages:
             x = stage(x)
         return x
 
-    return twin if _agrees(twin, estimator, steps[0].n_features_in_) else None
+    n_features = steps[0].n_features_in_
+    return twin if _agrees(twin, estimator, n_features) else None
+
+
+def _steps(estimator: Any) -> list[Any]:
+    """List the steps of a pipeline that do something; a single estimator is its own step."""
+    steps = [estimator]
+    if type(estimator) is Pipeline:
+        steps = [step for _, step in estimator.steps]
+    return [step for step in steps if step is not None and step != "passthrough"]
+
+
+def _has_twin(classifier: Any) -> bool:
+    """Tell whether classifiers of this type have a twin."""
+    return hasattr(classifier, "differentiable_twin") or type(classifier) in _CLASSIFIERS
+
+
+def _classifier_twin(classifier: Any) -> Twin | None:
+    """Make the twin of the last step."""
+    if hasattr(classifier, "differentiable_twin"):
+        own: Twin | None = classifier.differentiable_twin()
+        return own
+    return _CLASSIFIERS[type(classifier)](classifier)
 
 
 def _agrees(twin: Twin, estimator: Any, n_features: int) -> bool:
-    """Ask both about a few rows of several magnitudes: settings we do not know of show up here."""
-    magnitude = np.array([0.1, 1.0, 10.0]).repeat(4)[:, None]
-    rows = magnitude * np.random.default_rng(0).normal(size=(12, n_features))
+    """Compare twin and estimator on rows of several magnitudes, to detect unknown settings."""
+    magnitude = np.array([0.1, 1.0, 10.0]).repeat(4)
+    rng = np.random.default_rng(0)
+    rows = magnitude[:, None] * rng.normal(size=(12, n_features))
     logits = twin(torch.as_tensor(rows))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the estimator may have been fitted with feature names
         if hasattr(estimator, "predict_proba"):
-            theirs, ours = estimator.predict_proba(rows), logits.softmax(1)
+            theirs = estimator.predict_proba(rows)
+            ours = logits.softmax(1)
         elif hasattr(estimator, "decision_function"):
-            theirs, ours = estimator.decision_function(rows), logits
-            ours = ours if theirs.ndim == 2 else ours[:, 1] - ours[:, 0]
+            theirs = estimator.decision_function(rows)
+            ours = logits if theirs.ndim == 2 else logits[:, 1] - logits[:, 0]
         else:
             return False
-    return theirs.shape == ours.shape and bool(np.allclose(theirs, ours, rtol=1e-6, atol=1e-9))
+    same_shape = theirs.shape == ours.shape
+    return same_shape and bool(np.allclose(theirs, ours, rtol=1e-6, atol=1e-9))
 
 
 def _tensor(values: Any) -> Tensor:
-    """A copy, so that refitting the estimator changes nothing in its twin."""
+    """Copy values into a tensor, so that refitting the estimator does not change its twin."""
     dense = values.toarray() if hasattr(values, "toarray") else values
     return torch.tensor(np.asarray(dense, dtype=np.float64))
 
 
-def _logits(d: Tensor) -> Tensor:
-    """Decision values (n, classes), or (n, 1) for two classes, as logits."""
-    return d if d.shape[1] > 1 else torch.cat([torch.zeros_like(d), d], dim=1)
+def _logits(decision: Tensor) -> Tensor:
+    """Turn decision values (n, classes), or (n, 1) for two classes, into logits."""
+    if decision.shape[1] > 1:
+        return decision
+    return torch.cat([torch.zeros_like(decision), decision], dim=1)
 
 
 def _linear(estimator: Any) -> Twin:
+    """Decide by d(x) = W x + b."""
     W = torch.atleast_2d(_tensor(estimator.coef_))
     b = _tensor(estimator.intercept_)
-    return lambda x: _logits(x @ W.to(x).T + b.to(x))
+
+    def decide(x: Tensor) -> Tensor:
+        weights = W.to(x)
+        bias = b.to(x)
+        return _logits(x @ weights.T + bias)
+
+    return decide
 
 
 def _sgd(estimator: Any) -> Twin | None:
+    """Decide linearly; with log loss and several classes, by one sigmoid per class."""
     linear = _linear(estimator)
     if estimator.loss == "modified_huber":
         return None  # probabilities reach 0 exactly: no logits have them
     if estimator.loss == "log_loss" and len(estimator.classes_) > 2:
         # One sigmoid per class, normalized: σ(d_k) / Σ σ(d_l) is the softmax of log σ(d).
-        return lambda x: torch.nn.functional.logsigmoid(linear(x))
+        return lambda x: logsigmoid(linear(x))
     return linear
 
 
@@ -125,104 +179,190 @@ _ACTIVATIONS: dict[str, Twin] = {
 
 
 def _mlp(estimator: Any) -> Twin:
-    layers = zip(estimator.coefs_, estimator.intercepts_, strict=True)
-    *hidden, (V, c) = [(_tensor(W), _tensor(b)) for W, b in layers]
+    """Decide by h_i = a(W_i h_{i-1} + b_i), d(x) = V h_last + c."""
+    weights = [_tensor(W) for W in estimator.coefs_]
+    biases = [_tensor(b) for b in estimator.intercepts_]
+    *hidden, (V, c) = zip(weights, biases, strict=True)
     activation = _ACTIVATIONS[estimator.activation]
 
+    def layer(h: Tensor, W: Tensor, b: Tensor) -> Tensor:
+        weights = W.to(h)
+        bias = b.to(h)
+        return h @ weights + bias
+
     def decide(x: Tensor) -> Tensor:
+        h = x
         for W, b in hidden:
-            x = activation(x @ W.to(x) + b.to(x))
-        return _logits(x @ V.to(x) + c.to(x))
+            h = activation(layer(h, W, b))
+        return _logits(layer(h, V, c))
 
     return decide
 
 
 def _svc(estimator: Any) -> Twin | None:
-    """d(x) = Σ_i α_i K(x, s_i) + b over the support vectors s_i, for two classes."""
-    # With probability=True the sigmoid is refitted (Platt) and may even disagree with the decision function;
-    # with more classes the decision function counts votes. Neither has a faithful gradient.
+    """Decide by d(x) = Σ_i α_i K(x, s_i) + b over the support vectors s_i, for two classes."""
+    # With probability=True the sigmoid is refitted (Platt) and may even disagree with the decision
+    # function; with more classes the decision function counts votes. Neither has an exact gradient.
     if len(estimator.classes_) != 2 or getattr(estimator, "probability", False) is True:
         return None
-    if estimator.kernel not in _KERNELS:
+    if estimator.kernel not in ("linear", "poly", "rbf", "sigmoid"):
         return None
-    kernel, c, p = _KERNELS[estimator.kernel], estimator.coef0, estimator.degree
-    S, alpha, b = map(
-        _tensor, (estimator.support_vectors_, estimator.dual_coef_, estimator.intercept_)
-    )
+    kernel = _Kernel(estimator.kernel, estimator.degree, estimator.coef0)
+    S = _tensor(estimator.support_vectors_)
+    alpha = _tensor(estimator.dual_coef_)
+    b = _tensor(estimator.intercept_)
 
     def decide(x: Tensor, gamma: float) -> Tensor:
-        return kernel(x, S.to(x), gamma, c, p) @ alpha.to(x).T + b.to(x)
+        similarity = kernel(x, S.to(x), gamma)  # (n, support vectors)
+        weights = alpha.to(x)
+        bias = b.to(x)
+        return similarity @ weights.T + bias
 
     gamma = _gamma(estimator, S, decide)
-    return None if gamma is None else lambda x: _logits(decide(x, gamma))
+    if gamma is None:
+        return None
+    return lambda x: _logits(decide(x, gamma))
 
 
-def _rbf(x: Tensor, s: Tensor, gamma: float, c: float, p: int) -> Tensor:
-    # |x − s|² = |x|² + |s|² − 2 x·s loses digits far from the origin: so first move the origin there.
+@dataclass(frozen=True)
+class _Kernel:
+    """Compute K(x, s) as an SVC does."""
+
+    name: str
+    degree: int
+    coef0: float
+
+    def __call__(self, x: Tensor, s: Tensor, gamma: float) -> Tensor:
+        if self.name == "linear":
+            return x @ s.T
+        if self.name == "rbf":
+            return torch.exp(-gamma * _squared_distances(x, s))
+        affine = (gamma * x) @ s.T + self.coef0
+        if self.name == "poly":
+            return affine**self.degree
+        return torch.tanh(affine)
+
+
+def _squared_distances(x: Tensor, s: Tensor) -> Tensor:
+    """Compute |x - s|² = |x|² + |s|² - 2 x·s, (n, support vectors)."""
+    # Far from the origin this loses digits, so the origin is moved to the support vectors.
     origin = s.mean(dim=0)
-    x, s = x - origin, s - origin
-    return torch.exp(-gamma * (x.square().sum(1, keepdim=True) + s.square().sum(1) - 2 * x @ s.T))
+    x = x - origin
+    s = s - origin
+    x_squared = x.square().sum(1, keepdim=True)
+    s_squared = s.square().sum(1)
+    return x_squared + s_squared - 2 * x @ s.T
 
 
-_KERNELS: dict[str, Callable[[Tensor, Tensor, float, float, int], Tensor]] = {
-    "linear": lambda x, s, gamma, c, p: x @ s.T,
-    "poly": lambda x, s, gamma, c, p: (gamma * x @ s.T + c) ** p,
-    "rbf": _rbf,
-    "sigmoid": lambda x, s, gamma, c, p: torch.tanh(gamma * x @ s.T + c),
-}
-
-
-def _gamma(estimator: Any, S: Tensor, decide: Callable[[Tensor, float], Tensor]) -> float | None:
-    """γ; the value behind gamma="scale" is not public, but the estimator's answers give it away.
-
-    It is 1 / (features · variance of the training rows). The support vectors are some of those rows: their
-    variance is close enough to start a least-squares fit of the decision values there, which ends exact.
-    """
+def _gamma(
+    estimator: Any,
+    S: Tensor,
+    decide: Callable[[Tensor, float], Tensor],
+) -> float | None:
+    """Return γ of a kernel; the value behind gamma="scale" is recovered by `_fit_gamma`."""
     if estimator.gamma == "auto" or estimator.kernel == "linear":
         return float(1 / S.shape[1])
-    if estimator.gamma != "scale":
-        return float(estimator.gamma)
-    some = S[:: max(1, len(S) // 32)]
-    probes = torch.cat(
-        [some, some / 30, some / 1000]
-    )  # the smaller for kernels that saturate at the data
-    target = estimator.decision_function(probes.numpy())
+    if estimator.gamma == "scale":
+        return _fit_gamma(estimator, S, decide)
+    return float(estimator.gamma)
 
-    def residual(log_gamma: Any) -> Any:
-        return decide(probes, float(np.exp(log_gamma[0])))[:, 0].numpy() - target
 
+def _fit_gamma(
+    estimator: Any,
+    S: Tensor,
+    decide: Callable[[Tensor, float], Tensor],
+) -> float | None:
+    """Recover γ = 1 / (features · variance of the training rows) from decision values.
+
+    The value is not public and the training rows are not kept. The support vectors are some of
+    them: their variance is close enough to start a least-squares fit of the decision values, which
+    ends exact. None where it does not.
+    """
     variance = float(S.var(correction=0))
     if variance == 0:
         return None
+    some = S[:: max(1, len(S) // 32)]
+    # The smaller probes are for kernels that saturate at the data.
+    probes = torch.cat([some, some / 30, some / 1000])
+    target = estimator.decision_function(probes.numpy())
+
+    def residual(log_gamma: Any) -> Any:
+        gamma = float(np.exp(log_gamma[0]))
+        return decide(probes, gamma)[:, 0].numpy() - target
+
     guess = -np.log(S.shape[1] * variance)
-    start = min(guess + np.linspace(-5, 5, 41), key=lambda g: np.square(residual([g])).sum())
-    fit = least_squares(residual, [start], xtol=1e-15, ftol=1e-15, gtol=1e-15)
-    return (
-        float(np.exp(fit.x[0]))
-        if np.abs(fit.fun).max() < 1e-6 * (1 + np.abs(target).max())
-        else None
+    grid = guess + np.linspace(-5, 5, 41)
+    start = min(grid, key=lambda log_gamma: np.square(residual([log_gamma])).sum())
+    fit = least_squares(
+        residual,
+        [start],
+        xtol=1e-15,
+        ftol=1e-15,
+        gtol=1e-15,
     )
+    error = np.abs(fit.fun).max()
+    if error < 1e-6 * (1 + np.abs(target).max()):
+        return float(np.exp(fit.x[0]))
+    return None
 
 
-def _shift_scale(shift: Any, scale: Any, clip: tuple[float, float] | None = None) -> Twin:
-    """(x − shift) / scale, clipped where the scaler clips."""
-    c, s = _tensor(0.0 if shift is None else shift), _tensor(1.0 if scale is None else scale)
-    if clip is None:
-        return lambda x: (x - c.to(x)) / s.to(x)
-    return lambda x: ((x - c.to(x)) / s.to(x)).clamp(*clip)
+def _shift_scale(
+    shift: Any,
+    scale: Any,
+    clip: tuple[float, float] | None = None,
+) -> Twin:
+    """Compute (x - shift) / scale, clipped where the scaler clips."""
+    c = _tensor(0.0 if shift is None else shift)
+    s = _tensor(1.0 if scale is None else scale)
+
+    def transform(x: Tensor) -> Tensor:
+        scaled = (x - c.to(x)) / s.to(x)
+        if clip is None:
+            return scaled
+        low, high = clip
+        return scaled.clamp(low, high)
+
+    return transform
+
+
+def _standard(scaler: Any) -> Twin:
+    """Standardize."""
+    mean = scaler.mean_ if scaler.with_mean else None  # mean_ exists even where with_mean=False
+    return _shift_scale(mean, scaler.scale_)
+
+
+def _min_max(scaler: Any) -> Twin:
+    """Scale to a range."""
+    clip = scaler.feature_range if scaler.clip else None
+    return _shift_scale(-scaler.min_ / scaler.scale_, 1 / scaler.scale_, clip)
+
+
+def _max_abs(scaler: Any) -> Twin:
+    """Scale by the largest absolute value."""
+    clip = (-1.0, 1.0) if getattr(scaler, "clip", False) else None
+    return _shift_scale(None, scaler.scale_, clip)
+
+
+def _robust(scaler: Any) -> Twin:
+    """Scale by median and quantile range."""
+    return _shift_scale(scaler.center_, scaler.scale_)
 
 
 def _pca(estimator: Any) -> Twin:
-    mean, V = _tensor(estimator.mean_), _tensor(estimator.components_)
+    """Project: z = V (x - mean), whitened where the estimator whitens."""
+    mean = _tensor(estimator.mean_)
+    V = _tensor(estimator.components_)
     if estimator.whiten:
         deviation = _tensor(estimator.explained_variance_).sqrt()
-        V = V / deviation.clamp(min=torch.finfo(torch.float64).eps)[:, None]
-    return lambda x: (x - mean.to(x)) @ V.to(x).T
+        smallest = torch.finfo(torch.float64).eps
+        V = V / deviation.clamp(min=smallest)[:, None]
 
+    def transform(x: Tensor) -> Tensor:
+        centered = x - mean.to(x)
+        components = V.to(x)
+        return centered @ components.T
 
-def _min_max(estimator: Any) -> Twin:
-    scale, clip = estimator.scale_, estimator.feature_range if estimator.clip else None
-    return _shift_scale(-estimator.min_ / scale, 1 / scale, clip)
+    return transform
 
 
 _CLASSIFIERS: dict[type, Callable[[Any], Twin | None]] = {
@@ -239,12 +379,9 @@ _CLASSIFIERS: dict[type, Callable[[Any], Twin | None]] = {
 }
 
 _TRANSFORMERS: dict[type, Callable[[Any], Twin]] = {
-    # mean_ is there even where with_mean=False
-    StandardScaler: lambda t: _shift_scale(t.mean_ if t.with_mean else None, t.scale_),
+    StandardScaler: _standard,
     MinMaxScaler: _min_max,
-    MaxAbsScaler: lambda t: _shift_scale(
-        None, t.scale_, (-1.0, 1.0) if getattr(t, "clip", False) else None
-    ),
-    RobustScaler: lambda t: _shift_scale(t.center_, t.scale_),
+    MaxAbsScaler: _max_abs,
+    RobustScaler: _robust,
     PCA: _pca,
 }

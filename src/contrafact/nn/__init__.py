@@ -3,10 +3,11 @@
 from .autoencoder_training import fit_autoencoder, reconstruction_report
 from .autoencoders import Autoencoder, ConvAutoencoder, LSTMAutoencoder
 from .diagnostics import robust_accuracy, spectral_report
-from .model_files import load_model
-from .networks import FCN, MLP, BiLSTM, ResNet8, SmallCNN, normalized
+from .networks import FCN, MLP, BiLSTM, ResNet8, SmallCNN
 from .robust import RobustTrainer
+from .scaling import normalized
 from .training import fit_classifier
+from .weights import load_model
 
 __all__ = [
     "FCN",

@@ -1,4 +1,4 @@
-"""Train an autoencoder, and see what it keeps of the data."""
+"""Train autoencoders, and measure what reconstruction does to the data."""
 
 from __future__ import annotations
 
@@ -12,17 +12,24 @@ from torch.nn.functional import mse_loss
 
 from ..data.cleaning import as_float, describe_nonfinite
 from ..data.dataset import as_labels
+from ..deprecation import renamed_parameters
 from ..models.classifier import as_classifier
+from ..validation import OneOf, Real, Rule, check_parameters
 from .autoencoders import Autoencoder, build_autoencoder
 from .loop import train
 from .networks import seeded
+from .scaling import Scaling, per_channel
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SCALINGS = ("minmax", "standard")
+_RULES: dict[str, Rule] = {
+    "validation": Real(at_least=0, below=1),
+    "scaling": OneOf("minmax", "standard"),
+}
 
 
+@renamed_parameters(lr="learning_rate")
 def fit_autoencoder(
     module: Autoencoder | str | None,
     X: ArrayLike | Tensor,
@@ -30,29 +37,57 @@ def fit_autoencoder(
     validation: float = 0.2,
     max_epochs: int = 500,
     batch_size: int = 32,
-    lr: float = 1e-3,
+    learning_rate: float = 1e-3,
     patience: int = 100,
     scaling: str = "minmax",
     random_state: int = 0,
     progress: bool = False,
     device: Any = None,
 ) -> Autoencoder:
-    """Train by the squared error of x̂ = D(E(x)) in scaled units, stop early and keep the best weights.
+    """Train by squared error in scaled units, stop early and keep the best weights.
 
-    Adam; the step falls tenfold after 25 epochs without a lower validation loss; gradients are clipped.
+        minimize  mean ((x̂ - x) / scale)²,    x̂ = D(E(x))
+
+    The optimizer is Adam; the learning rate falls tenfold after 25 epochs without a lower
+    validation loss, and gradients are clipped to norm 1.
 
     Parameters
     ----------
-    module : an Autoencoder (trained in place), "lstm" (series), "cnn" (series, images) or None ("cnn").
-    X : instances (n, channels, length), (n, length) for one channel, or (n, channels, height, width).
-    validation : share of the instances held out.
-    scaling : "minmax" (each channel to [0, 1]) or "standard" (mean 0, spread 1), by the training instances.
-    patience : epochs without a lower validation loss before stopping.
-    random_state : same seed, same weights; the global random state is neither read nor changed.
+    module : Autoencoder, "lstm", "cnn" or None
+        An autoencoder is trained in place; "lstm" is for series, "cnn" for series and images; None:
+        "cnn".
+    X : array-like of shape (n, channels, length), (n, length) or (n, channels, height, width)
+        Instances; (n, length) for one channel.
+    validation : float, default=0.2
+        Share of the instances held out; at 0 all epochs run and the last weights are kept.
+    max_epochs : int, default=500
+        Largest number of epochs.
+    batch_size : int, default=32
+        Largest number of instances in a batch.
+    learning_rate : float, default=1e-3
+        Learning rate of the first epoch.
+    patience : int, default=100
+        Epochs without a lower validation loss before stopping.
+    scaling : {"minmax", "standard"}, default="minmax"
+        Scale each channel to [0, 1], or to mean 0 and deviation 1, by the training instances.
+    random_state : int, default=0
+        Seed of weights and batches; the global random state is neither read nor changed.
+    progress : bool, default=False
+        Show the epoch and the losses.
+    device : str or torch.device, optional
+        Where the module is trained, and stays; default: where it is.
 
     Returns
     -------
-    The autoencoder in eval mode, its weights fixed; `history` has train_loss and val_loss per epoch.
+    Autoencoder
+        In eval mode, its weights fixed; `history` has train_loss and val_loss per epoch.
+
+    Raises
+    ------
+    TypeError
+        If `module` is no autoencoder.
+    ValueError
+        If data or an option cannot be used, or the training diverges.
 
     Examples
     --------
@@ -61,37 +96,19 @@ def fit_autoencoder(
     >>> autoencoder.history["val_loss"][-1] < autoencoder.history["val_loss"][0]
     True
     """
-    if scaling not in SCALINGS:
-        raise ValueError(f"scaling must be one of {', '.join(SCALINGS)}, got {scaling!r}.")
-    if not 0 <= validation < 1:
-        raise ValueError(f"validation must be a share from 0 to below 1, got {validation}.")
-    x = _read(X)
-    if module is None:
-        module = "cnn"
-    if isinstance(module, str):
-        module = build_autoencoder(module, x.shape[1:], random_state)
-    if not isinstance(module, Autoencoder):
-        raise TypeError(f"module must be an Autoencoder or a name, got {type(module).__name__}.")
-    if module.shape != tuple(x.shape[1:]):
-        raise ValueError(
-            f"module takes instances of shape {module.shape}; X holds {tuple(x.shape[1:])}."
-        )
+    check_parameters("fit_autoencoder", _RULES, {"validation": validation, "scaling": scaling})
+    instances = _read(X)
+    module = _resolve_module(module, instances, random_state)
     module.to(device).requires_grad_(True)
-    x = x.to(next(module.parameters()))
-    order = np.random.default_rng(random_state).permutation(len(x))
-    n_val = min(round(validation * len(x)), len(x) - 1)
-    x_val, x = x[order[:n_val]], x[order[n_val:]]
-    (module.scaling.fit_range if scaling == "minmax" else module.scaling.fit)(x)
-    unit = module.scaling.std.view(-1, *[1] * (x.ndim - 2))
-
-    def error(rows: Tensor) -> Tensor:
-        return mse_loss(module(rows) / unit, rows / unit)
+    instances = instances.to(next(module.parameters()))
+    x, x_val = _split(instances, validation, random_state)
+    _fit_scaling(module.scaling, x, scaling)
+    error = _ScaledError(module, x)
 
     def watch() -> dict[str, float]:
-        parts = x_val.split(256)
-        return {"val_loss": sum(error(part).item() * len(part) for part in parts) / len(x_val)}
+        return {"val_loss": error.mean(x_val)}
 
-    optimizer = torch.optim.Adam(module.parameters(), lr=lr)
+    optimizer = torch.optim.Adam(module.parameters(), lr=learning_rate)
     plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, factor=0.1, patience=25)
     with seeded(random_state):
         module.history = train(
@@ -100,7 +117,7 @@ def fit_autoencoder(
             lambda rows, epoch: error(x[rows]),
             optimizer,
             plateau.step,
-            watch=watch if n_val else None,
+            watch=watch if len(x_val) else None,
             max_epochs=max_epochs,
             batch_size=batch_size,
             patience=patience,
@@ -110,53 +127,135 @@ def fit_autoencoder(
     return module.requires_grad_(False)
 
 
-def reconstruction_report(
-    autoencoder: Autoencoder, model: Any, X: ArrayLike | Tensor, y: ArrayLike | None = None
-) -> pd.DataFrame:
-    """What plain reconstruction does to the data, per class and over all of them.
+def _resolve_module(
+    module: Autoencoder | str | None,
+    x: Tensor,
+    random_state: int,
+) -> Autoencoder:
+    """Build the autoencoder that is asked for by name, and check that it takes the instances."""
+    shape = tuple(x.shape[1:])
+    if module is None:
+        module = "cnn"
+    if isinstance(module, str):
+        return build_autoencoder(module, shape, random_state)
+    if not isinstance(module, Autoencoder):
+        raise TypeError(
+            f"module must be an Autoencoder, 'lstm', 'cnn' or None, got {type(module).__name__}."
+        )
+    if module.shape != shape:
+        raise ValueError(f"module takes instances of shape {module.shape}; X holds {shape}.")
+    return module
 
-    Columns: `n`, `rmse` and `mae` of x̂ − x, and `flip_rate`: how often the model decides otherwise for x̂
-    than for x. A latent method that flips an instance with no movement at all only shows this rate.
+
+def _split(x: Tensor, share: float, random_state: int) -> tuple[Tensor, Tensor]:
+    """Split instances at random into those for training, at least one, and those held out."""
+    n = len(x)
+    order = np.random.default_rng(random_state).permutation(n)
+    n_held_out = min(round(share * n), n - 1)
+    held_out = order[:n_held_out]
+    kept = order[n_held_out:]
+    return x[kept], x[held_out]
+
+
+def _fit_scaling(layer: Scaling, x: Tensor, scaling: str) -> None:
+    """Fit the scaling of an autoencoder to the training instances."""
+    if scaling == "minmax":
+        layer.fit_range(x)
+    else:
+        layer.fit(x)
+
+
+class _ScaledError:
+    """Compute the mean squared error of reconstruction in units of the scaling."""
+
+    def __init__(self, module: Autoencoder, x: Tensor) -> None:
+        self.module = module
+        self.unit = per_channel(module.scaling.std, x)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return mse_loss(self.module(x) / self.unit, x / self.unit)
+
+    def mean(self, x: Tensor) -> float:
+        """Compute the error of many instances, in batches of 256."""
+        total = 0.0
+        for part in x.split(256):
+            total += self(part).item() * len(part)
+        return total / len(x)
+
+
+def reconstruction_report(
+    autoencoder: Autoencoder,
+    model: Any,
+    X: ArrayLike | Tensor,
+    y: ArrayLike | None = None,
+) -> pd.DataFrame:
+    """Measure what plain reconstruction does to the data, per class and over all of them.
+
+    A latent method that changes the class of an instance without any movement in the code only
+    shows the flip rate of its autoencoder.
 
     Parameters
     ----------
-    model : anything `as_classifier` takes.
-    y : the class of each instance; None: what the model says of it.
+    autoencoder : Autoencoder
+        A trained autoencoder.
+    model : model
+        Anything that `as_classifier` takes.
+    X : array-like of shape (n, channels, length), (n, length) or (n, channels, height, width)
+        Instances, in the shape the model takes.
+    y : array-like of shape (n,), optional
+        Class of each instance; default: the class the model predicts.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per class and one named "all". Columns: `n`, the number of instances; `rmse` and
+        `mae`, the mean errors of x̂ - x in the units of the data; `flip_rate`, how often the model
+        predicts another class for x̂ than for x.
+
+    Examples
+    --------
+    >>> X = np.sin(np.linspace(0, 6, 30) + np.arange(40)[:, None])
+    >>> autoencoder = fit_autoencoder("cnn", X, max_epochs=30)
+    >>> rises = lambda X: np.where(X[:, 1] > X[:, 0], "up", "down")
+    >>> model = as_classifier(rises, classes=["down", "up"])
+    >>> reconstruction_report(autoencoder, model, X)["n"].to_dict()
+    {'down': 19, 'up': 21, 'all': 40}
     """
     import pandas as pd
 
     x = _read(X).to(next(autoencoder.parameters()))
-    classifier = as_classifier(model)
     with torch.no_grad():
-        again = torch.cat([autoencoder(part) for part in x.split(256)])
-    # The model gets the shape the user has: a 2-D array of series stays one.
-    lifted = np.ndim(X) == 2
-    before, after = (
-        classifier.predict((rows[:, 0] if lifted else rows).numpy(force=True))
-        for rows in (x, again)
-    )
-    gap = (again - x).double().flatten(1)
-    rows = pd.DataFrame(
+        x_hat = torch.cat([autoencoder(part) for part in x.split(256)])
+    gap = (x_hat - x).double().flatten(1)  # (n, values)
+    if np.ndim(X) == 2:  # the model takes the shape the user has
+        x = x[:, 0]
+        x_hat = x_hat[:, 0]
+    classifier = as_classifier(model)
+    before = classifier.predict(x.numpy(force=True))
+    after = classifier.predict(x_hat.numpy(force=True))
+    squared = gap.square().mean(1)
+    absolute = gap.abs().mean(1)
+    errors = pd.DataFrame(
         {
             "n": 1,
-            "rmse": gap.square().mean(1).sqrt().numpy(force=True),
-            "mae": gap.abs().mean(1).numpy(force=True),
+            "rmse": squared.sqrt().numpy(force=True),
+            "mae": absolute.numpy(force=True),
             "flip_rate": (before != after).astype(float),
         }
     )
-    label = before if y is None else as_labels(y, "y", len(x))
     how = {"n": "sum", "rmse": "mean", "mae": "mean", "flip_rate": "mean"}
-    per_class = rows.groupby(label).agg(how)
-    return (
-        pd.concat([per_class, rows.agg(how).to_frame("all").T])
-        .astype({"n": int})
-        .rename_axis("class")
-    )
+    label = before if y is None else as_labels(y, "y", len(x))
+    per_class = errors.groupby(label).agg(how)
+    overall = errors.agg(how).to_frame("all").T
+    report = pd.concat([per_class, overall])
+    return report.astype({"n": int}).rename_axis("class")
 
 
 def _read(X: Any) -> Tensor:
-    """Series and images as a tensor, with a channel axis."""
-    values = as_float(X.detach().cpu().numpy() if isinstance(X, Tensor) else X, "X")
+    """Convert series and images to a tensor with a channel axis."""
+    if isinstance(X, Tensor):
+        X = X.detach().cpu().numpy()
+    values = as_float(X, "X")
     if values.ndim == 2:
         values = values[:, None]
     if values.ndim not in (3, 4) or values.size == 0:

@@ -1,9 +1,9 @@
-"""Autoencoders: a space of few dimensions in which a series or an image can be moved and stay one.
+"""Autoencoders: codes of few dimensions, in which series and images can be changed.
 
     z = E(x),    x̂ = D(z)
 
-Instances come as (n, channels, length) or (n, channels, height, width). They are scaled on the way in and
-the scaling is undone on the way out, so both sides speak the units of the data.
+Instances come as (n, channels, length) or (n, channels, height, width). They are scaled before E
+and the scaling is undone after D, so both sides use the units of the data.
 """
 
 from __future__ import annotations
@@ -12,65 +12,111 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import interpolate
+from typing_extensions import override
 
+from ..numerics import ceil_div
 from .loop import History
-from .networks import Standardize, seeded
-
-
-class Scaling(Standardize):
-    """An affine map per channel that can be undone: to [0, 1] by the range, or to mean 0 and spread 1."""
-
-    def fit_range(self, x: Tensor) -> None:
-        """Take the range of `x`; a constant channel is only shifted."""
-        low, high = x.transpose(0, 1).flatten(1).aminmax(dim=1)
-        self.mean.copy_(low)
-        self.std.copy_(torch.where(high > low, high - low, 1.0))
-
-    def inverse(self, x: Tensor) -> Tensor:
-        shape = (-1, *[1] * (x.dim() - 2))
-        return x * self.std.view(shape) + self.mean.view(shape)
+from .networks import seeded
+from .scaling import Scaling
 
 
 class Autoencoder(nn.Module, ABC):
-    """What autoencoders share; one writes `_encode` and `_decode`, between scaled instances and codes.
+    """Map instances to codes of few dimensions and back; base class of autoencoders.
 
-    Attributes: `shape` of one instance, `latent` size of its code, `history` of the training.
+    A subclass implements `_encode` and `_decode`, between scaled instances and codes.
+
+    Parameters
+    ----------
+    shape : sequence of int
+        Shape of one instance: (channels, length) or (channels, height, width).
+    latent : int
+        Size of the code of an instance.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Shape of one instance.
+    latent : int
+        Size of a code.
+    scaling : Scaling
+        The scaling of each channel, fitted by `fit_autoencoder`.
+    history : dict of str to list of float
+        Curves of the training, one value per epoch.
     """
 
     def __init__(self, shape: Sequence[int], latent: int) -> None:
         super().__init__()
-        self.shape, self.latent = tuple(shape), latent
+        self.shape = tuple(shape)
+        self.latent = latent
         self.scaling = Scaling(self.shape[0])
         self.history: History = {}
 
     def encode(self, x: Tensor) -> Tensor:
-        """E: (n, *shape) → (n, latent)."""
+        """Compute codes, z = E(x).
+
+        Parameters
+        ----------
+        x : Tensor of shape (n, *shape)
+            Instances in the units of the data.
+
+        Returns
+        -------
+        Tensor of shape (n, latent)
+            Their codes.
+        """
         return self._encode(self.scaling(x))
 
     def decode(self, z: Tensor) -> Tensor:
-        """D: (n, latent) → (n, *shape)."""
+        """Compute instances, x̂ = D(z).
+
+        Parameters
+        ----------
+        z : Tensor of shape (n, latent)
+            Codes.
+
+        Returns
+        -------
+        Tensor of shape (n, *shape)
+            Instances in the units of the data.
+        """
         return self.scaling.inverse(self._decode(z))
 
+    @override
     def forward(self, x: Tensor) -> Tensor:
         return self.decode(self.encode(x))
 
     @abstractmethod
     def _encode(self, x: Tensor) -> Tensor:
-        """Scaled instances → codes."""
+        """Map scaled instances to codes."""
 
     @abstractmethod
     def _decode(self, z: Tensor) -> Tensor:
-        """Codes → scaled instances."""
+        """Map codes to scaled instances."""
 
 
 class LSTMAutoencoder(Autoencoder):
-    """The autoencoder of TS-NUC (Ghosh, Jain, Parida, Das 2024).
+    """Encode and decode series by LSTMs, as TS-NUC does.
 
-        z = W h_T(x),    x̂(t) = V h'_t,    h' an LSTM that is fed z at every step
+        z = W h_T(x),    x̂(t) = V h'_t,    h' an LSTM that gets z at every step
+
+    Parameters
+    ----------
+    shape : (int, int)
+        Channels and length of a series.
+    latent : int, default=128
+        Size of a code.
+    hidden : int, default=256
+        Size of the hidden states.
+
+    References
+    ----------
+    Ghosh, Jain, Parida, Das: TS-NUC: nearest unlike cluster guided generative counterfactual
+    estimation for time series classification. ICPR 2024, LNCS 15326, pp. 392-406.
 
     Examples
     --------
@@ -79,7 +125,12 @@ class LSTMAutoencoder(Autoencoder):
     torch.Size([5, 1, 24])
     """
 
-    def __init__(self, shape: Sequence[int], latent: int = 128, hidden: int = 256) -> None:
+    def __init__(
+        self,
+        shape: Sequence[int],
+        latent: int = 128,
+        hidden: int = 256,
+    ) -> None:
         super().__init__(shape, latent)
         self.reader = nn.LSTM(shape[0], hidden, batch_first=True)
         self.code = nn.Linear(hidden, latent)
@@ -87,30 +138,45 @@ class LSTMAutoencoder(Autoencoder):
         self.recur = nn.Linear(hidden, 4 * hidden, bias=False)
         self.writer = nn.Linear(hidden, shape[0])
 
+    @override
     def _encode(self, x: Tensor) -> Tensor:
         _, (h, _) = self.reader(x.transpose(1, 2))
         z: Tensor = self.code(h[-1])
         return z
 
+    @override
     def _decode(self, z: Tensor) -> Tensor:
-        # The same z enters at every step, so its product with the weights is taken once; nn.LSTM would take
-        # it at every step, and gradients for weights that stand still: this is twice as fast in a search.
-        fed, recur = self.feed(z), self.recur.weight.T
-        h = c = fed.new_zeros(len(z), self.recur.in_features)
+        # The same z enters at every step, so its product with the weights is computed once. nn.LSTM
+        # would repeat it at every step, and compute gradients of weights that a search keeps fixed:
+        # this is twice as fast there.
+        fed = self.feed(z)  # (n, 4 * hidden)
+        recur = self.recur.weight.T
+        h = fed.new_zeros(len(z), self.recur.in_features)
+        c = h
         states = []
         for _ in range(self.shape[1]):
-            i, f, o, g = torch.addmm(fed, h, recur).chunk(4, dim=1)
+            gates = torch.addmm(fed, h, recur)
+            i, f, o, g = gates.chunk(4, dim=1)
             c = f.sigmoid() * c + i.sigmoid() * g.tanh()
             h = o.sigmoid() * c.tanh()
             states.append(h)
-        x: Tensor = self.writer(torch.stack(states, dim=1))
+        x: Tensor = self.writer(torch.stack(states, dim=1))  # (n, length, channels)
         return x.transpose(1, 2)
 
 
 class ConvAutoencoder(Autoencoder):
-    """Strided convolutions down to a code, and resized convolutions up again: for series and for images.
+    """Encode series and images by strided convolutions, and decode them by resized ones.
 
-        h_i = ReLU(Conv(h_{i−1})),  half as long each,    z = W h_last;    D the same way back
+        h_i = ReLU(Conv(h_{i-1})),  half as long each,    z = W h_last;    D the same way back
+
+    Parameters
+    ----------
+    shape : sequence of int
+        Shape of one instance: (channels, length) or (channels, height, width).
+    latent : int, default=32
+        Size of a code.
+    widths : sequence of int, default=(32, 64)
+        Output channels of each convolution of E.
 
     Examples
     --------
@@ -120,43 +186,63 @@ class ConvAutoencoder(Autoencoder):
     """
 
     def __init__(
-        self, shape: Sequence[int], latent: int = 32, widths: Sequence[int] = (32, 64)
+        self,
+        shape: Sequence[int],
+        latent: int = 32,
+        widths: Sequence[int] = (32, 64),
     ) -> None:
         super().__init__(shape, latent)
-        conv, kernel = (nn.Conv1d, 5) if len(shape) == 2 else (nn.Conv2d, 3)
+        is_series = len(shape) == 2
+        conv = nn.Conv1d if is_series else nn.Conv2d
+        kernel = 5 if is_series else 3
+        padding = kernel // 2
         channels = (self.shape[0], *widths)
-        self.sizes = [self.shape[1:]]
+        self.sizes = [self.shape[1:]]  # before each convolution, and after the last
         for _ in widths:
-            self.sizes.append(tuple(math.ceil(size / 2) for size in self.sizes[-1]))
+            halved = tuple(ceil_div(size, 2) for size in self.sizes[-1])
+            self.sizes.append(halved)
         flat = widths[-1] * math.prod(self.sizes[-1])
         self.down = nn.ModuleList(
-            conv(n_in, n_out, kernel, stride=2, padding=kernel // 2)
+            conv(n_in, n_out, kernel, stride=2, padding=padding)
             for n_in, n_out in pairwise(channels)
         )
         self.code = nn.Linear(flat, latent)
         self.spread = nn.Linear(latent, flat)
         self.up = nn.ModuleList(
-            conv(n_in, n_out, kernel, padding=kernel // 2)
-            for n_in, n_out in pairwise(channels[::-1])
+            conv(n_in, n_out, kernel, padding=padding) for n_in, n_out in pairwise(channels[::-1])
         )
 
+    @override
     def _encode(self, x: Tensor) -> Tensor:
         for down in self.down:
             x = down(x).relu()
         z: Tensor = self.code(x.flatten(1))
         return z
 
+    @override
     def _decode(self, z: Tensor) -> Tensor:
-        x: Tensor = self.spread(z).unflatten(1, (-1, *self.sizes[-1]))
-        for up, size in zip(self.up, self.sizes[-2::-1], strict=True):
+        *larger, smallest = self.sizes
+        x: Tensor = self.spread(z).unflatten(1, (-1, *smallest))
+        for up, size in zip(self.up, reversed(larger), strict=True):
             x = up(interpolate(x.relu(), size=size))
         return x
 
 
-AUTOENCODERS: dict[str, tuple[type[LSTMAutoencoder | ConvAutoencoder], tuple[int, ...], str]] = {
-    # the class, the dimensions one instance may have, and how to say it
-    "lstm": (LSTMAutoencoder, (2,), "series (channels, length)"),
-    "cnn": (
+class ReferenceAutoencoder(NamedTuple):
+    """Describe an autoencoder that can be built by name, and the instances it takes."""
+
+    make: type[LSTMAutoencoder | ConvAutoencoder]
+    dimensions: tuple[int, ...]
+    takes: str
+
+
+AUTOENCODERS = {
+    "lstm": ReferenceAutoencoder(
+        LSTMAutoencoder,
+        (2,),
+        "series (channels, length)",
+    ),
+    "cnn": ReferenceAutoencoder(
         ConvAutoencoder,
         (2, 3),
         "series (channels, length) or images (channels, height, width)",
@@ -164,16 +250,41 @@ AUTOENCODERS: dict[str, tuple[type[LSTMAutoencoder | ConvAutoencoder], tuple[int
 }
 
 
-def build_autoencoder(name: str, shape: Sequence[int], random_state: int = 0) -> Autoencoder:
-    """An autoencoder for instances of `shape` (without n), with weights drawn from `random_state` alone."""
+def build_autoencoder(
+    name: str,
+    shape: Sequence[int],
+    random_state: int = 0,
+) -> Autoencoder:
+    """Build an autoencoder with random weights.
+
+    Parameters
+    ----------
+    name : {"lstm", "cnn"}
+        The autoencoder.
+    shape : sequence of int
+        Shape of one instance, without n.
+    random_state : int, default=0
+        Seed; the weights depend on nothing else.
+
+    Returns
+    -------
+    Autoencoder
+        Untrained.
+
+    Raises
+    ------
+    ValueError
+        If there is no such autoencoder, or it does not take instances of this shape.
+    """
     if name not in AUTOENCODERS:
         raise ValueError(
             f"{name!r} is not an autoencoder. Autoencoders: {', '.join(AUTOENCODERS)}."
         )
-    autoencoder, dims, takes = AUTOENCODERS[name]
-    if len(shape) not in dims:
+    autoencoder = AUTOENCODERS[name]
+    if len(shape) not in autoencoder.dimensions:
         raise ValueError(
-            f"autoencoder {name!r} takes {takes}; got instances of shape {tuple(shape)}."
+            f"autoencoder {name!r} takes {autoencoder.takes}; "
+            f"got instances of shape {tuple(shape)}."
         )
     with seeded(random_state):
-        return autoencoder(shape)
+        return autoencoder.make(shape)

@@ -1,4 +1,4 @@
-"""Is a model robust enough to explain? Its accuracy under attack, and the spectrum of its features."""
+"""Measure how robust a model is: accuracy under attack, and the spectrum of its features."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
-from ..models.adapters import TorchClassifier, evaluating, label_index
+from ..models.adapters import TorchClassifier
+from ..models.class_labels import label_index
 from ..models.classifier import Array, Classifier, as_classifier
+from ..models.torch_adapter import evaluating
 from .attacks import Bounds, check_attack, log_odds, pgd
 from .networks import seeded
 from .training import read
@@ -29,19 +31,48 @@ def robust_accuracy(
     bounds: Bounds = (0.0, 1.0),
     random_state: int = 0,
 ) -> float:
-    """Share of rows that the model gets right and that no attack within eps was found to change.
+    """Measure the share of rows that are classified correctly and withstand an attack.
 
-    The attack is `pgd` on the log-odds against y. That it finds nothing proves nothing: this is an upper
-    bound of the true share.
+    The attack is `pgd` on the log-odds against y. An attack that fails proves nothing, so this is
+    an upper bound of the true share.
 
     Parameters
     ----------
-    model : Classifier, or what `as_classifier` takes; it must be differentiable.
-    X, y : rows within the bounds, and their labels.
-    norm, eps : 2 or inf, and the radius of the ball around each row.
-    steps, restarts : of the attack; more make it stronger. Rows that withstand one are attacked again.
-    bounds : smallest and largest value of an input; None: no limit.
-    random_state : of the random starts; the global random state is neither read nor changed.
+    model : model
+        Anything that `as_classifier` takes; it must be differentiable.
+    X : array-like of shape (n, ...)
+        Rows within the bounds.
+    y : array-like of shape (n,)
+        Their labels.
+    norm : {2, inf}, default=2
+        Norm of the ball around each row.
+    eps : float, default=0.5
+        Radius of the ball, in the units of X.
+    steps : int, default=20
+        Steps of the attack; more make it stronger.
+    restarts : int, default=3
+        Number of attacks; only rows that withstood one are attacked again.
+    bounds : (float, float) or None, default=(0.0, 1.0)
+        Smallest and largest value of an input; None: no limit.
+    random_state : int, default=0
+        Seed of the random starts; the global random state is neither read nor changed.
+
+    Returns
+    -------
+    float
+        Share from 0 to 1.
+
+    Raises
+    ------
+    TypeError
+        If the model is not differentiable.
+    ValueError
+        If data, labels or an option cannot be used.
+
+    References
+    ----------
+    Madry, Makelov, Schmidt, Tsipras, Vladu: Towards deep learning models resistant to adversarial
+    attacks. ICLR 2018. https://doi.org/10.48550/arXiv.1706.06083
 
     Examples
     --------
@@ -55,9 +86,34 @@ def robust_accuracy(
     classifier = as_classifier(model)
     if not classifier.differentiable:
         raise TypeError(
-            f"model must be differentiable, got {getattr(model, 'model', model)!r}. Accepted: torch modules, "
-            "and scikit-learn models made of linear, neural or scaling steps."
+            f"model must be differentiable, got {getattr(model, 'model', model)!r}. Accepted: "
+            "torch modules, and scikit-learn models made of linear, neural or scaling steps."
         )
+    x, t = _read_labeled(classifier, X, y)
+    check_attack(x, norm, eps, steps, bounds)
+    if restarts < 1:
+        raise ValueError(f"restarts must be at least 1, got {restarts}.")
+    robust = classifier.verdict(x).label == t
+    with seeded(random_state):
+        for _ in range(restarts):
+            standing = robust.nonzero()[:, 0]
+            if len(standing) == 0:
+                break
+            for rows in standing.split(classifier.internal_batch(x)):
+                x_adv = pgd(
+                    log_odds(classifier.logits, t[rows]),
+                    x[rows],
+                    norm=norm,
+                    eps=eps,
+                    steps=steps,
+                    bounds=bounds,
+                )
+                robust[rows] = classifier.verdict(x_adv).label == t[rows]
+    return robust.double().mean().item()
+
+
+def _read_labeled(classifier: Classifier, X: Any, y: Any) -> tuple[Tensor, Tensor]:
+    """Convert rows to input of a classifier, and labels to indices of its classes."""
     X, labels = read(X, y, "X", "y")
     classifier.infer_classes(X, labels)
     if not np.isin(labels, classifier.classes).all():
@@ -66,30 +122,22 @@ def robust_accuracy(
             f"got {np.unique(labels).tolist()}."
         )
     x = classifier.as_input(X)
-    check_attack(x, norm, eps, steps, bounds)
-    if restarts < 1:
-        raise ValueError(f"restarts must be at least 1, got {restarts}.")
     t = label_index(labels, classifier.classes).to(x.device)
-    robust = classifier.verdict(x).label == t
-    with seeded(random_state):
-        for _ in range(restarts):
-            standing = robust.nonzero()[:, 0]
-            if len(standing) == 0:
-                break
-            for rows in standing.split(classifier.internal_batch(x)):
-                loss = log_odds(classifier.logits, t[rows])
-                x_adv = pgd(loss, x[rows], norm=norm, eps=eps, steps=steps, bounds=bounds)
-                robust[rows] = classifier.verdict(x_adv).label == t[rows]
-    return robust.double().mean().item()
+    return x, t
 
 
 @dataclass(frozen=True)
 class SpectralReport:
-    """How the variance of a model's features is spread over their principal components.
+    """Describe how the variance of features is spread over their principal components.
 
-    spectrum : variances λ_1 >= λ_2 >= … along the components.
-    top_share : λ_1 / Σ λ.
-    pc_id : how many components hold 90 % of the variance.
+    Parameters
+    ----------
+    spectrum : array of shape (components,)
+        Variances λ_1 >= λ_2 >= ... along the components.
+    top_share : float
+        λ_1 / Σ λ.
+    pc_id : int
+        Number of components that hold 90 % of the variance.
     """
 
     spectrum: Array
@@ -98,7 +146,26 @@ class SpectralReport:
 
 
 def spectral_report(model: nn.Module | Classifier, X: ArrayLike | Tensor) -> SpectralReport:
-    """Spectrum of the features: the inputs of the last linear layer that runs.
+    """Compute the spectrum of a network's features, the inputs of the last linear layer that runs.
+
+    Parameters
+    ----------
+    model : torch.nn.Module or Classifier
+        A torch module, or a classifier made of one.
+    X : array-like of shape (n, ...)
+        Instances.
+
+    Returns
+    -------
+    SpectralReport
+        The variances of the features along their principal components.
+
+    Raises
+    ------
+    TypeError
+        If the model is no torch module.
+    ValueError
+        If the module runs no linear layer, or the features do not vary.
 
     Examples
     --------
@@ -112,6 +179,21 @@ def spectral_report(model: nn.Module | Classifier, X: ArrayLike | Tensor) -> Spe
     if not isinstance(classifier, TorchClassifier):
         raise TypeError(f"model must be a torch module or a classifier made of one, got {model!r}.")
     x = classifier.as_input(X if isinstance(X, Tensor) else np.asarray(X))
+    features = _features(classifier, x).double()
+    scatter = scatter_spectrum(features).clamp(min=0)
+    spectrum = scatter.cpu().numpy() / len(x)
+    variance = spectrum.sum()
+    if not variance > 0:
+        raise ValueError(
+            f"X must hold rows whose features differ, got {len(x)} of variance {variance}."
+        )
+    shares = spectrum / variance
+    n_before_limit = int((shares.cumsum() < 0.9).sum())
+    return SpectralReport(spectrum, float(shares[0]), n_before_limit + 1)
+
+
+def _features(classifier: TorchClassifier, x: Tensor) -> Tensor:
+    """Return the inputs of the last linear layer that runs."""
     features: list[Tensor] = []
     layer = last_linear(classifier.module, x[:2])
     hook = layer.register_forward_pre_hook(lambda layer, inputs: features.append(inputs[0]))
@@ -119,20 +201,34 @@ def spectral_report(model: nn.Module | Classifier, X: ArrayLike | Tensor) -> Spe
         classifier.evaluate(x)
     finally:
         hook.remove()
-    spectrum = scatter_spectrum(torch.cat(features).double()).clamp(min=0).cpu().numpy() / len(x)
-    if not spectrum.sum() > 0:
-        raise ValueError(
-            f"X must hold rows whose features differ, got {len(x)} of variance {spectrum.sum()}."
-        )
-    shares = spectrum / spectrum.sum()
-    return SpectralReport(spectrum, float(shares[0]), int((shares.cumsum() < 0.9).sum()) + 1)
+    return torch.cat(features)
 
 
 def last_linear(module: nn.Module, x: Tensor) -> nn.Linear:
-    """The linear layer that runs last, wherever it was defined."""
+    """Find the linear layer that runs last, wherever it was defined.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+        The module.
+    x : Tensor of shape (n, ...)
+        A few instances to run it on.
+
+    Returns
+    -------
+    torch.nn.Linear
+        The layer, a part of the module.
+
+    Raises
+    ------
+    ValueError
+        If no linear layer runs.
+    """
     ran: list[nn.Linear] = []
-    layers = [m for m in module.modules() if isinstance(m, nn.Linear)]
-    hooks = [m.register_forward_pre_hook(lambda layer, inputs: ran.append(layer)) for m in layers]
+    layers = [part for part in module.modules() if isinstance(part, nn.Linear)]
+    hooks = [
+        layer.register_forward_pre_hook(lambda layer, inputs: ran.append(layer)) for layer in layers
+    ]
     try:
         with evaluating(module), torch.no_grad():
             module(x)
@@ -141,14 +237,25 @@ def last_linear(module: nn.Module, x: Tensor) -> nn.Linear:
             hook.remove()
     if not ran:
         raise ValueError(
-            f"module {type(module).__name__} runs no nn.Linear, whose inputs would be the features; "
-            "end it with one."
+            f"module {type(module).__name__} runs no nn.Linear, whose inputs would be the "
+            "features; end it with one."
         )
     return ran[-1]
 
 
 def scatter_spectrum(F: Tensor) -> Tensor:
-    """Eigenvalues of (F - mean)ᵀ(F - mean), not divided by the number of rows; largest first."""
+    """Compute the eigenvalues of (F - mean)ᵀ(F - mean), not divided by the number of rows.
+
+    Parameters
+    ----------
+    F : Tensor of shape (n, ...)
+        Features of n rows; flattened.
+
+    Returns
+    -------
+    Tensor of shape (min(n, features),)
+        Eigenvalues, the largest first.
+    """
     F = F.flatten(1)
     F = F - F.mean(0)
     # Both products have the same eigenvalues other than 0; the smaller one is cheaper.

@@ -1,7 +1,7 @@
-"""Small reference networks: enough to have something to explain, seeded and free of hidden state.
+"""Small reference networks, to have a model to explain.
 
-All of them return logits. Series come as (n, channels, length), or (n, length) for one channel; images as
-(n, channels, height, width); rows as (n, features).
+All of them return logits. Series come as (n, channels, length), or (n, length) for one channel;
+images as (n, channels, height, width); rows as (n, features).
 """
 
 from __future__ import annotations
@@ -10,76 +10,66 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
+from typing_extensions import override
+
+from .scaling import Standardize
 
 
 @contextmanager
 def seeded(random_state: int) -> Iterator[None]:
-    """Draw from torch's RNG as if seeded here, and leave it afterwards as it was."""
+    """Seed torch's random numbers inside the block, and restore the generator after it."""
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(random_state)
         yield
 
 
-class Standardize(nn.Module):
-    """(x - mean) / std per channel (per feature for rows); the identity until `fit`."""
-
-    mean: Tensor
-    std: Tensor
-
-    def __init__(self, n_channels: int) -> None:
-        super().__init__()
-        self.register_buffer("mean", torch.zeros(n_channels))
-        self.register_buffer("std", torch.ones(n_channels))
-
-    def fit(self, x: Tensor) -> None:
-        """Take the mean and the spread of `x`; a constant channel keeps std = 1, so it is only shifted."""
-        std, mean = torch.std_mean(x.transpose(0, 1).flatten(1).double(), dim=1, correction=0)
-        self.mean.copy_(mean)
-        self.std.copy_(torch.where(std > 1e-8 * mean.abs().clamp(min=1e-8), std, 1.0))
-
-    def forward(self, x: Tensor) -> Tensor:
-        shape = (-1, *[1] * (x.dim() - 2))
-        return (x - self.mean.view(shape)) / self.std.view(shape)
-
-
-def normalized(module: nn.Module, mean: Sequence[float], std: Sequence[float]) -> nn.Sequential:
-    """A module trained on (x − mean) / std, as one that takes x itself, in the units of the data.
-
-    Examples
-    --------
-    >>> model = normalized(nn.Flatten(), mean=[0.5], std=[0.25])
-    >>> model(torch.ones(1, 1, 1, 2))
-    tensor([[2., 2.]])
-    """
-    if len(mean) != len(std) or min(std) <= 0:
-        raise ValueError(
-            f"mean and std must be as many, std above 0; got {list(mean)} and {list(std)}."
-        )
-    first = Standardize(len(mean))
-    first.mean.copy_(torch.as_tensor(mean))
-    first.std.copy_(torch.as_tensor(std))
-    return nn.Sequential(first, module).train(module.training)
-
-
 class Network(nn.Module):
-    """What the reference networks share: the input is arranged (n, channels, ...) and standardized."""
+    """Arrange and standardize the input; base class of the reference networks.
+
+    Parameters
+    ----------
+    n_channels : int
+        Number of channels, or of features for rows.
+    """
 
     def __init__(self, n_channels: int) -> None:
         super().__init__()
         self.standardize = Standardize(n_channels)
 
     def arrange(self, x: Tensor) -> Tensor:
-        """Give a series (n, length) its channel axis."""
+        """Bring instances into the shape (n, channels, ...); series may lack the channel axis."""
         return x.unsqueeze(1) if x.dim() == 2 else x
+
+    def _scaled(self, x: Tensor) -> Tensor:
+        """Return the arranged and standardized input."""
+        scaled: Tensor = self.standardize(self.arrange(x))
+        return scaled
 
 
 class FCN(Network):
-    """Fully convolutional network (Wang, Yan, Oates 2017): the strong plain baseline for series.
+    """Classify series by a fully convolutional network, a strong baseline.
 
         h_0 = x,    h_i = ReLU(BatchNorm(Conv_{k_i}(h_{i-1}))),    logits = W mean_t h_last(t) + b
+
+    Parameters
+    ----------
+    n_channels : int
+        Channels of a series.
+    n_classes : int
+        Number of logits.
+    widths : sequence of int, default=(128, 256, 128)
+        Output channels of each convolution.
+    kernels : sequence of int, default=(8, 5, 3)
+        Length of each convolution, in time steps.
+
+    References
+    ----------
+    Wang, Yan, Oates: Time series classification from scratch with deep neural networks: a strong
+    baseline. IJCNN 2017. https://doi.org/10.1109/IJCNN.2017.7966039
 
     Examples
     --------
@@ -95,28 +85,51 @@ class FCN(Network):
         kernels: Sequence[int] = (8, 5, 3),
     ) -> None:
         super().__init__(n_channels)
-        self.blocks = nn.Sequential(
-            *(
-                nn.Sequential(
-                    # torch's padding="same" warns for the even kernel of the paper; this is the same padding.
-                    nn.ConstantPad1d(((k - 1) // 2, k // 2), 0.0),
-                    nn.Conv1d(n_in, n_out, k, bias=False),  # the batch norm has the bias
-                    nn.BatchNorm1d(n_out),
-                    nn.ReLU(),
-                )
-                for (n_in, n_out), k in zip(pairwise((n_channels, *widths)), kernels, strict=True)
-            )
-        )
+        channels = pairwise((n_channels, *widths))
+        blocks = [
+            self._block(n_in, n_out, kernel)
+            for (n_in, n_out), kernel in zip(channels, kernels, strict=True)
+        ]
+        self.blocks = nn.Sequential(*blocks)
         self.head = nn.Linear(widths[-1], n_classes)
 
+    @staticmethod
+    def _block(n_in: int, n_out: int, kernel: int) -> nn.Sequential:
+        """Make one convolution that keeps the length."""
+        # torch's padding="same" warns for the even kernel of the paper; this is the same padding.
+        padding = ((kernel - 1) // 2, kernel // 2)
+        return nn.Sequential(
+            nn.ConstantPad1d(padding, 0.0),
+            nn.Conv1d(n_in, n_out, kernel, bias=False),  # the batch norm has the bias
+            nn.BatchNorm1d(n_out),
+            nn.ReLU(),
+        )
+
+    @override
     def forward(self, x: Tensor) -> Tensor:
-        h: Tensor = self.blocks(self.standardize(self.arrange(x)))
+        h: Tensor = self.blocks(self._scaled(x))  # (n, width, length)
         logits: Tensor = self.head(h.mean(dim=2))
         return logits
 
 
 class BiLSTM(Network):
-    """Bidirectional LSTM over time; the last hidden states of both directions decide.
+    """Classify series by the last hidden states of both directions of a bidirectional LSTM.
+
+    Parameters
+    ----------
+    n_channels : int
+        Channels of a series.
+    n_classes : int
+        Number of logits.
+    hidden : int, default=128
+        Size of the hidden state of each direction.
+    n_layers : int, default=1
+        Number of LSTM layers.
+
+    References
+    ----------
+    Graves, Schmidhuber: Framewise phoneme classification with bidirectional LSTM and other neural
+    network architectures. Neural Networks 18, 2005. https://doi.org/10.1016/j.neunet.2005.06.042
 
     Examples
     --------
@@ -125,20 +138,36 @@ class BiLSTM(Network):
     """
 
     def __init__(
-        self, n_channels: int, n_classes: int, hidden: int = 128, n_layers: int = 1
+        self,
+        n_channels: int,
+        n_classes: int,
+        hidden: int = 128,
+        n_layers: int = 1,
     ) -> None:
         super().__init__(n_channels)
         self.lstm = nn.LSTM(n_channels, hidden, n_layers, batch_first=True, bidirectional=True)
         self.head = nn.Linear(2 * hidden, n_classes)
 
+    @override
     def forward(self, x: Tensor) -> Tensor:
-        _, (h, _) = self.lstm(self.standardize(self.arrange(x)).transpose(1, 2))
-        logits: Tensor = self.head(torch.cat([h[-2], h[-1]], dim=1))
+        over_time = self._scaled(x).transpose(1, 2)  # (n, length, channels)
+        _, (h, _) = self.lstm(over_time)  # h: (2 * layers, n, hidden)
+        last_forward, last_backward = h[-2:]
+        logits: Tensor = self.head(torch.cat([last_forward, last_backward], dim=1))
         return logits
 
 
 class SmallCNN(Network):
-    """Strided 3 x 3 convolutions, pooled to 2 x 2: for images of any size from 4 x 4.
+    """Classify images from 4 x 4 pixels by strided 3 x 3 convolutions, pooled to 2 x 2.
+
+    Parameters
+    ----------
+    n_channels : int
+        Channels of an image.
+    n_classes : int
+        Number of logits.
+    widths : sequence of int, default=(16, 32)
+        Output channels of each convolution.
 
     Examples
     --------
@@ -146,24 +175,41 @@ class SmallCNN(Network):
     torch.Size([5, 10])
     """
 
-    def __init__(self, n_channels: int, n_classes: int, widths: Sequence[int] = (16, 32)) -> None:
+    def __init__(
+        self,
+        n_channels: int,
+        n_classes: int,
+        widths: Sequence[int] = (16, 32),
+    ) -> None:
         super().__init__(n_channels)
-        self.blocks = nn.Sequential(
-            *(
-                nn.Sequential(nn.Conv2d(n_in, n_out, 3, stride=2, padding=1), nn.ReLU())
-                for n_in, n_out in pairwise((n_channels, *widths))
-            ),
-            nn.AdaptiveAvgPool2d(2),
-        )
+        layers: list[nn.Module] = []
+        for n_in, n_out in pairwise((n_channels, *widths)):
+            convolution = nn.Conv2d(n_in, n_out, 3, stride=2, padding=1)
+            layers.append(nn.Sequential(convolution, nn.ReLU()))
+        self.blocks = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(2))
         self.head = nn.Linear(4 * widths[-1], n_classes)
 
+    @override
     def forward(self, x: Tensor) -> Tensor:
-        logits: Tensor = self.head(self.blocks(self.standardize(self.arrange(x))).flatten(1))
+        h: Tensor = self.blocks(self._scaled(x))  # (n, width, 2, 2)
+        logits: Tensor = self.head(h.flatten(1))
         return logits
 
 
 class ResidualBlock(nn.Module):
-    """ReLU(Norm(Conv(ReLU(Norm(Conv(x))))) + s(x)); s is x itself, or 1 x 1 where the shape changes."""
+    """Apply two convolutions and add a shortcut around them.
+
+        ReLU(Norm(Conv(ReLU(Norm(Conv(x))))) + s(x))
+
+    where s is the identity, or a 1 x 1 convolution where the shape changes.
+
+    Parameters
+    ----------
+    n_in, n_out : int
+        Channels of the input and of the output.
+    stride : int
+        Step of the first convolution, in pixels.
+    """
 
     def __init__(self, n_in: int, n_out: int, stride: int) -> None:
         super().__init__()
@@ -174,15 +220,34 @@ class ResidualBlock(nn.Module):
             nn.Conv2d(n_out, n_out, 3, padding=1, bias=False),
             nn.BatchNorm2d(n_out),
         )
-        same = n_in == n_out and stride == 1
-        self.shortcut = nn.Identity() if same else nn.Conv2d(n_in, n_out, 1, stride)
+        if n_in == n_out and stride == 1:
+            self.shortcut: nn.Module = nn.Identity()
+        else:
+            self.shortcut = nn.Conv2d(n_in, n_out, 1, stride)
 
+    @override
     def forward(self, x: Tensor) -> Tensor:
         return torch.relu(self.body(x) + self.shortcut(x))
 
 
 class ResNet8(Network):
-    """Residual network of eight layers (He et al. 2016): a stem, three blocks, the mean over the image.
+    """Classify images by a residual network of eight layers.
+
+    A stem and three blocks, then the mean over the image.
+
+    Parameters
+    ----------
+    n_channels : int
+        Channels of an image.
+    n_classes : int
+        Number of logits.
+    widths : sequence of three int, default=(16, 32, 64)
+        Channels of each block; each but the first halves height and width.
+
+    References
+    ----------
+    He, Zhang, Ren, Sun: Deep residual learning for image recognition. CVPR 2016.
+    https://doi.org/10.1109/CVPR.2016.90
 
     Examples
     --------
@@ -191,27 +256,43 @@ class ResNet8(Network):
     """
 
     def __init__(
-        self, n_channels: int, n_classes: int, widths: Sequence[int] = (16, 32, 64)
+        self,
+        n_channels: int,
+        n_classes: int,
+        widths: Sequence[int] = (16, 32, 64),
     ) -> None:
         super().__init__(n_channels)
-        self.blocks = nn.Sequential(
+        stem = [
             nn.Conv2d(n_channels, widths[0], 3, padding=1, bias=False),
             nn.BatchNorm2d(widths[0]),
             nn.ReLU(),
-            *(
-                ResidualBlock(n_in, n_out, stride=1 if i == 0 else 2)
-                for i, (n_in, n_out) in enumerate(pairwise((widths[0], *widths)))
-            ),
-        )
+        ]
+        channels = pairwise((widths[0], *widths))
+        blocks = [
+            ResidualBlock(n_in, n_out, stride=1 if i == 0 else 2)
+            for i, (n_in, n_out) in enumerate(channels)
+        ]
+        self.blocks = nn.Sequential(*stem, *blocks)
         self.head = nn.Linear(widths[-1], n_classes)
 
+    @override
     def forward(self, x: Tensor) -> Tensor:
-        logits: Tensor = self.head(self.blocks(self.standardize(self.arrange(x))).mean(dim=(2, 3)))
+        h: Tensor = self.blocks(self._scaled(x))  # (n, channels, height / 4, width / 4)
+        logits: Tensor = self.head(h.mean(dim=(2, 3)))
         return logits
 
 
 class MLP(Network):
-    """Plain fully connected network for rows; anything else is flattened into rows.
+    """Classify rows by a fully connected network; anything else is flattened into rows.
+
+    Parameters
+    ----------
+    n_features : int
+        Values per instance.
+    n_classes : int
+        Number of logits.
+    hidden : sequence of int, default=(64,)
+        Width of each hidden layer; empty for a linear model.
 
     Examples
     --------
@@ -219,39 +300,75 @@ class MLP(Network):
     torch.Size([5, 3])
     """
 
-    def __init__(self, n_features: int, n_classes: int, hidden: Sequence[int] = (64,)) -> None:
+    def __init__(
+        self,
+        n_features: int,
+        n_classes: int,
+        hidden: Sequence[int] = (64,),
+    ) -> None:
         super().__init__(n_features)
-        self.layers = nn.Sequential(
-            *(
-                nn.Sequential(nn.Linear(n_in, n_out), nn.ReLU())
-                for n_in, n_out in pairwise((n_features, *hidden))
-            )
-        )
-        self.head = nn.Linear((n_features, *hidden)[-1], n_classes)
+        widths = (n_features, *hidden)
+        layers: list[nn.Module] = []
+        for n_in, n_out in pairwise(widths):
+            layers.append(nn.Sequential(nn.Linear(n_in, n_out), nn.ReLU()))
+        self.layers = nn.Sequential(*layers)
+        self.head = nn.Linear(widths[-1], n_classes)
 
+    @override
     def arrange(self, x: Tensor) -> Tensor:
-        """Flatten into rows."""
         return x.flatten(1)
 
+    @override
     def forward(self, x: Tensor) -> Tensor:
-        logits: Tensor = self.head(self.layers(self.standardize(self.arrange(x))))
+        logits: Tensor = self.head(self.layers(self._scaled(x)))
         return logits
 
 
-NETWORKS: dict[str, tuple[type[FCN | BiLSTM | SmallCNN | MLP | ResNet8], tuple[int, ...], str]] = {
-    # the class, the dimensions one instance may have, and how to say it
-    "fcn": (FCN, (1, 2), "series (channels, length)"),
-    "bilstm": (BiLSTM, (1, 2), "series (channels, length)"),
-    "smallcnn": (SmallCNN, (3,), "images (channels, height, width)"),
-    "mlp": (MLP, (1, 2, 3), "rows (features,)"),
-    "resnet8": (ResNet8, (3,), "images (channels, height, width)"),
+class ReferenceNetwork(NamedTuple):
+    """Describe a network that can be built by name, and the instances it takes."""
+
+    make: type[FCN | BiLSTM | SmallCNN | MLP | ResNet8]
+    dimensions: tuple[int, ...]
+    takes: str
+
+
+NETWORKS = {
+    "fcn": ReferenceNetwork(FCN, (1, 2), "series (channels, length)"),
+    "bilstm": ReferenceNetwork(BiLSTM, (1, 2), "series (channels, length)"),
+    "smallcnn": ReferenceNetwork(SmallCNN, (3,), "images (channels, height, width)"),
+    "mlp": ReferenceNetwork(MLP, (1, 2, 3), "rows (features,)"),
+    "resnet8": ReferenceNetwork(ResNet8, (3,), "images (channels, height, width)"),
 }
 
 
 def build_network(
-    name: str, shape: Sequence[int], n_classes: int, random_state: int = 0
+    name: str,
+    shape: Sequence[int],
+    n_classes: int,
+    random_state: int = 0,
 ) -> Network:
-    """A reference network for instances of `shape` (without n), with weights drawn from `random_state` alone.
+    """Build a reference network with random weights.
+
+    Parameters
+    ----------
+    name : {"fcn", "bilstm", "smallcnn", "mlp", "resnet8"}
+        The network.
+    shape : sequence of int
+        Shape of one instance, without n.
+    n_classes : int
+        Number of logits.
+    random_state : int, default=0
+        Seed; the weights depend on nothing else.
+
+    Returns
+    -------
+    Network
+        In train mode.
+
+    Raises
+    ------
+    ValueError
+        If there is no such network, or it does not take instances of this shape.
 
     Examples
     --------
@@ -260,13 +377,23 @@ def build_network(
     """
     if name not in NETWORKS:
         raise ValueError(f"{name!r} is not a network. Networks: {', '.join(map(repr, NETWORKS))}.")
-    network, dims, takes = NETWORKS[name]
-    if len(shape) not in dims:
-        raise ValueError(f"network {name!r} takes {takes}; got instances of shape {tuple(shape)}.")
-    if network is SmallCNN and min(shape[1:]) < 4:
+    network = NETWORKS[name]
+    if len(shape) not in network.dimensions:
+        raise ValueError(
+            f"network {name!r} takes {network.takes}; got instances of shape {tuple(shape)}."
+        )
+    if network.make is SmallCNN and min(shape[1:]) < 4:
         raise ValueError(
             f"network 'smallcnn' takes images of at least 4 x 4; got shape {tuple(shape)}."
         )
-    n_in = math.prod(shape) if network is MLP else 1 if len(shape) == 1 else shape[0]
     with seeded(random_state):
-        return network(n_in, n_classes)
+        return network.make(_n_inputs(network, shape), n_classes)
+
+
+def _n_inputs(network: ReferenceNetwork, shape: Sequence[int]) -> int:
+    """Return the number of channels, or of values where the network flattens."""
+    if network.make is MLP:
+        return math.prod(shape)
+    if len(shape) == 1:
+        return 1
+    return shape[0]

@@ -1,8 +1,10 @@
-"""Train classifiers that small worst-case changes do not fool: visual counterfactuals need them."""
+"""Train classifiers that withstand small worst-case changes, for visual counterfactuals."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, ClassVar, Literal
 
 import torch
 from numpy.typing import ArrayLike
@@ -11,63 +13,120 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, kl_div
 from typing_extensions import Self
 
-from ..models.adapters import TorchClassifier, evaluating
+from ..deprecation import renamed_parameters
+from ..models.adapters import TorchClassifier
+from ..models.torch_adapter import evaluating
+from ..validation import Integer, OneOf, Real, Rule, check_parameters
 from .attacks import Bounds, RowLoss, check_attack, log_odds, pgd
 from .diagnostics import last_linear, scatter_spectrum
 from .loop import History
 from .networks import seeded
-from .training import Task, measure, prepare
-
-_CHOICES = {"attack": ("fast", "pgd"), "objective": ("at", "trades"), "regularizer": (None, "fsr")}
+from .training import TrainingTask, Validation, measure, prepare
 
 
 class RobustTrainer(BaseEstimator):  # type: ignore[misc]
-    """Adversarial training: every batch is attacked before the model learns from it.
+    """Train a classifier on attacked batches (adversarial training).
 
-        at        min  CE(f(x'), y)                         x' raises CE(f(x'), y)         (Madry et al. 2018)
-        trades    min  CE(f(x), y) + β KL(f(x) || f(x'))    x' raises KL(f(x) || f(x'))    (Zhang et al. 2019)
+        at        min  CE(f(x'), y)                         x' increases CE(f(x'), y)
+        trades    min  CE(f(x), y) + β KL(f(x) || f(x'))    x' increases KL(f(x) || f(x'))
         fsr       add  b w(τ) Σ_{i <= k} λ_i((F' - mean)ᵀ(F' - mean)),    w(τ) = min(τ / T0, 1)
 
-    with x' within eps of x, F' the m attacked rows' features (inputs of the last linear layer that runs),
-    λ_1 >= λ_2 >= … eigenvalues and τ the epoch, from 1.
+    with x' within eps of x, F' the features of the m attacked rows (inputs of the last linear layer
+    that runs), λ_1 >= λ_2 >= ... eigenvalues and τ the epoch, from 1.
 
     Parameters
     ----------
-    attack : "fast" or "pgd"
-        One step of 1.25 eps from a random start (Wong, Rice, Kolter 2020), or `steps` of 2.5 eps / steps.
-    norm, eps : 2 or inf, and the radius of the ball around each row.
-    steps : of "pgd", and of the attack on the validation rows, so that a model that only withstands the fast
-        attack does not pass.
-    objective : "at" or "trades".
-    beta : β of "trades": how much robustness counts against accuracy.
-    regularizer : None or "fsr", which flattens the spectrum of the features.
-    fsr_weight, fsr_top, fsr_warmup : b for m = 128 (it is scaled by 128 / m, as λ grows with m), k and T0.
-    activation_noise : float
-        α of α N(0, I), added to F in training; 0 for none. This is the first epoch's: after an epoch, α grows
-        by 1e-4 if the accuracy on attacked training rows was above a, and is halved if it was below 0.8 a.
-    noise_accuracy : a.
-    bounds : smallest and largest value of an input; None: no limit.
-    max_epochs, batch_size, lr, patience, validation, random_state, progress, device : as in `fit_classifier`;
-        the validation loss is the cross-entropy of attacked rows.
+    attack : {"fast", "pgd"}, default="pgd"
+        One step of 1.25 eps from a random start, or `steps` of 2.5 eps / steps.
+    norm : {2, inf}, default=2
+        Norm of the ball around each row.
+    eps : float, default=0.5
+        Radius of the ball, in the units of X.
+    steps : int, default=7
+        Steps of "pgd", and of the attack on the validation rows, so that a model that only
+        withstands the fast attack is not kept.
+    objective : {"at", "trades"}, default="at"
+        Adversarial training, or TRADES.
+    beta : float, default=5.0
+        β of "trades": weight of robustness against accuracy.
+    regularizer : {None, "fsr"}, default=None
+        "fsr", feature spectral regularization, flattens the spectrum of the features.
+    fsr_weight : float, default=0.01
+        b for m = 128; it is scaled by 128 / m, as λ grows with m.
+    fsr_top : int, default=8
+        k, the number of eigenvalues that are penalized.
+    fsr_warmup : int, default=10
+        T0, the epoch from which the penalty counts fully.
+    activation_noise : float, default=0.0
+        α of the noise α N(0, I), added to F in the first epoch of training; 0 for none. After an
+        epoch, α grows by 1e-4 if the accuracy on attacked training rows was above `noise_accuracy`,
+        and is halved if it was below 0.8 `noise_accuracy`.
+    noise_accuracy : float, default=0.5
+        Accuracy that controls the noise.
+    bounds : (float, float) or None, default=(0.0, 1.0)
+        Smallest and largest value of an input; None: no limit.
+    max_epochs : int, default=100
+        Largest number of epochs.
+    batch_size : int, default=64
+        Largest number of instances in a batch.
+    learning_rate : float, default=5e-3
+        Learning rate of the first epoch.
+    patience : int, default=30
+        Epochs without a lower validation loss, the cross-entropy of attacked rows, before stopping.
+    validation : float, (X_val, y_val) or None, default=None
+        As in `fit_classifier`.
+    random_state : int, default=0
+        Seed; the global random state is neither read nor changed.
+    progress : bool, default=False
+        Show the epoch and the curves.
+    device : str or torch.device, optional
+        Where the module is trained, and stays; default: where it is.
 
     Attributes
     ----------
-    classifier_ : Classifier, around the module, which is trained in place.
-    history_ : one number per epoch of train_loss; with a validation set of val_loss, val_accuracy and
-        val_robust_accuracy; with activation noise of noise, its α.
+    classifier_ : TorchClassifier
+        The classifier around the module, which is trained in place.
+    history_ : dict of str to list of float
+        One value per epoch: train_loss; with a validation set val_loss, val_accuracy and
+        val_robust_accuracy; with activation noise noise, its α.
+
+    References
+    ----------
+    Madry, Makelov, Schmidt, Tsipras, Vladu: Towards deep learning models resistant to adversarial
+    attacks. ICLR 2018. https://doi.org/10.48550/arXiv.1706.06083
+
+    Zhang, Yu, Jiao, Xing, El Ghaoui, Jordan: Theoretically principled trade-off between robustness
+    and accuracy. ICML 2019. https://doi.org/10.48550/arXiv.1901.08573
+
+    Wong, Rice, Kolter: Fast is better than free: revisiting adversarial training. ICLR 2020.
+    https://doi.org/10.48550/arXiv.2001.03994
 
     Examples
     --------
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
-    >>> trainer = RobustTrainer(attack="fast", eps=0.3, bounds=None, max_epochs=30, batch_size=16, lr=0.01)
+    >>> trainer = RobustTrainer(
+    ...     attack="fast", eps=0.3, bounds=None, max_epochs=30, batch_size=16, learning_rate=0.01
+    ... )
     >>> bool((trainer.fit("mlp", X, y).classifier_.predict(X) == y).mean() > 0.9)
     True
     """
 
+    rules: ClassVar[dict[str, Rule]] = {
+        "attack": OneOf("fast", "pgd"),
+        "objective": OneOf("at", "trades"),
+        "beta": Real(at_least=0, finite=False),
+        "regularizer": OneOf(None, "fsr"),
+        "fsr_weight": Real(at_least=0, finite=False),
+        "fsr_top": Integer(at_least=1),
+        "fsr_warmup": Integer(at_least=1),
+        "activation_noise": Real(at_least=0, finite=False),
+        "noise_accuracy": Real(at_least=0, finite=False),
+    }
     classifier_: TorchClassifier
     history_: History
 
+    @renamed_parameters(lr="learning_rate")
     def __init__(
         self,
         attack: Literal["fast", "pgd"] = "pgd",
@@ -85,95 +144,161 @@ class RobustTrainer(BaseEstimator):  # type: ignore[misc]
         bounds: Bounds = (0.0, 1.0),
         max_epochs: int = 100,
         batch_size: int = 64,
-        lr: float = 5e-3,
+        learning_rate: float = 5e-3,
         patience: int = 30,
-        validation: float | tuple[Any, Any] | None = None,
+        validation: Validation = None,
         random_state: int = 0,
         progress: bool = False,
         device: Any = None,
     ) -> None:
-        self.attack, self.norm, self.eps, self.steps = attack, norm, eps, steps
-        self.objective, self.beta = objective, beta
-        self.regularizer, self.fsr_weight = regularizer, fsr_weight
-        self.fsr_top, self.fsr_warmup = fsr_top, fsr_warmup
-        self.activation_noise, self.noise_accuracy = activation_noise, noise_accuracy
+        self.attack = attack
+        self.norm = norm
+        self.eps = eps
+        self.steps = steps
+        self.objective = objective
+        self.beta = beta
+        self.regularizer = regularizer
+        self.fsr_weight = fsr_weight
+        self.fsr_top = fsr_top
+        self.fsr_warmup = fsr_warmup
+        self.activation_noise = activation_noise
+        self.noise_accuracy = noise_accuracy
         self.bounds = bounds
-        self.max_epochs, self.batch_size, self.lr, self.patience = (
-            max_epochs,
-            batch_size,
-            lr,
-            patience,
-        )
-        self.validation, self.random_state = validation, random_state
-        self.progress, self.device = progress, device
+        self.max_epochs = max_epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.patience = patience
+        self.validation = validation
+        self.random_state = random_state
+        self.progress = progress
+        self.device = device
 
     def fit(
-        self, module: nn.Module | str | None, X: ArrayLike | Tensor, y: ArrayLike | Tensor
+        self,
+        module: nn.Module | str | None,
+        X: ArrayLike | Tensor,
+        y: ArrayLike | Tensor,
     ) -> Self:
-        """Train a module, or a network by its name; None: by the dimensions of X."""
-        self._check_options()
+        """Train a module, or a network by its name.
+
+        Parameters
+        ----------
+        module : torch.nn.Module, "fcn", "bilstm", "smallcnn", "mlp", "resnet8" or None
+            As in `fit_classifier`; with a regularizer or noise it must contain a linear layer.
+        X : array-like of shape (n, ...)
+            Instances within the bounds.
+        y : array-like of shape (n,)
+            Labels of any type.
+
+        Returns
+        -------
+        RobustTrainer
+            The trainer itself.
+
+        Raises
+        ------
+        ValueError
+            If data, labels or a parameter cannot be used, or the training diverges.
+        """
+        check_parameters(type(self).__name__, self.rules, self.get_params(deep=False))
         task = prepare(module, X, y, self.validation, self.random_state, self.device)
         for x in (task.x, task.x_val):
             check_attack(x, self.norm, self.eps, self.steps, self.bounds)
         before_head = BeforeHead(self.activation_noise, self.noise_accuracy)
-        hook = None
-        if self.regularizer or self.activation_noise:
-            hook = last_linear(task.module, task.x[:2]).register_forward_pre_hook(before_head)
-        try:
+        with self._hooked(task, before_head):
             self.classifier_ = task.fit(
                 lambda rows, epoch: self._loss(task, rows, epoch, before_head),
                 lambda: self._measure(task),
                 after_epoch=before_head.adapt,
                 max_epochs=self.max_epochs,
                 batch_size=self.batch_size,
-                lr=self.lr,
+                learning_rate=self.learning_rate,
                 patience=self.patience,
                 random_state=self.random_state,
                 progress=self.progress,
             )
-        finally:
-            if hook is not None:
-                hook.remove()
         self.history_ = self.classifier_.history
         if self.activation_noise:
             self.history_["noise"] = before_head.alphas[:-1]  # the last one was never used
         return self
 
-    def _check_options(self) -> None:
-        for name, accepted in _CHOICES.items():
-            if getattr(self, name) not in accepted:
-                raise ValueError(
-                    f"{name} must be {' or '.join(map(repr, accepted))}, got {getattr(self, name)!r}."
-                )
-        for name in ("beta", "fsr_weight", "activation_noise", "noise_accuracy"):
-            if not getattr(self, name) >= 0:
-                raise ValueError(f"{name} must be at least 0, got {getattr(self, name)}.")
-        for name in ("fsr_top", "fsr_warmup"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}.")
+    @contextmanager
+    def _hooked(self, task: TrainingTask, before_head: BeforeHead) -> Iterator[None]:
+        """Let `before_head` see the features during training, where something needs them."""
+        if not (self.regularizer or self.activation_noise):
+            yield
+            return
+        head = last_linear(task.module, task.x[:2])
+        hook = head.register_forward_pre_hook(before_head)
+        try:
+            yield
+        finally:
+            hook.remove()
 
-    def _loss(self, task: Task, rows: Tensor, epoch: int, before_head: BeforeHead) -> Tensor:
-        module, x, t, fast = task.module, task.x[rows], task.t[rows], self.attack == "fast"
+    def _loss(
+        self,
+        task: TrainingTask,
+        rows: Tensor,
+        epoch: int,
+        before_head: BeforeHead,
+    ) -> Tensor:
+        """Attack some rows, and compute the loss of the objective and the regularizer."""
+        x = task.x[rows]
+        t = task.t[rows]
         if self.objective == "trades":
-            with evaluating(module), torch.no_grad():
-                log_p = module(x).log_softmax(1)
-            x_adv = self._attacked(module, x, lambda x_adv: divergence(log_p, module(x_adv)), fast)
-            f = module(x)
-            f_adv = module(x_adv)
-            loss = cross_entropy(f, t) + self.beta * divergence(f.log_softmax(1), f_adv).mean()
+            loss, f_adv = self._trades(task.module, x, t)
         else:
-            x_adv = self._attacked(module, x, log_odds(module, t), fast)
-            f_adv = module(x_adv)
-            loss = cross_entropy(f_adv, t)
+            loss, f_adv = self._adversarial(task.module, x, t)
         before_head.right.append(f_adv.argmax(1) == t)
-        # Features that are not finite have no spectrum; the loop says that training diverged.
+        # Features that are not finite have no spectrum; the loop reports that training diverged.
         if self.regularizer == "fsr" and loss.isfinite():
-            b, w = self.fsr_weight * 128 / len(x), min((epoch + 1) / self.fsr_warmup, 1)
-            loss = loss + b * w * scatter_spectrum(before_head.features)[: self.fsr_top].sum()
+            b = self.fsr_weight * 128 / len(x)
+            w = min((epoch + 1) / self.fsr_warmup, 1)
+            spectrum = scatter_spectrum(before_head.features)
+            loss = loss + b * w * spectrum[: self.fsr_top].sum()
         return loss
 
-    def _attacked(self, module: nn.Module, x: Tensor, loss: RowLoss, fast: bool) -> Tensor:
-        with evaluating(module):  # neither dropout nor the running means of batch norms take part
+    def _adversarial(
+        self,
+        module: nn.Module,
+        x: Tensor,
+        t: Tensor,
+    ) -> tuple[Tensor, Tensor]:
+        """Return CE(f(x'), y) and f(x')."""
+        x_adv = self._attacked(module, x, log_odds(module, t), self.attack)
+        f_adv = module(x_adv)
+        return cross_entropy(f_adv, t), f_adv
+
+    def _trades(
+        self,
+        module: nn.Module,
+        x: Tensor,
+        t: Tensor,
+    ) -> tuple[Tensor, Tensor]:
+        """Return CE(f(x), y) + β KL(f(x) || f(x')) and f(x')."""
+        with evaluating(module), torch.no_grad():
+            log_p = module(x).log_softmax(1)
+
+        def away(x_adv: Tensor) -> Tensor:
+            return divergence(log_p, module(x_adv))
+
+        x_adv = self._attacked(module, x, away, self.attack)
+        f = module(x)
+        f_adv = module(x_adv)
+        apart = divergence(f.log_softmax(1), f_adv).mean()
+        loss = cross_entropy(f, t) + self.beta * apart
+        return loss, f_adv
+
+    def _attacked(
+        self,
+        module: nn.Module,
+        x: Tensor,
+        loss: RowLoss,
+        attack: str,
+    ) -> Tensor:
+        """Attack rows, without dropout and without moving the statistics of batch norms."""
+        fast = attack == "fast"
+        with evaluating(module):
             return pgd(
                 loss,
                 x,
@@ -184,45 +309,75 @@ class RobustTrainer(BaseEstimator):  # type: ignore[misc]
                 bounds=self.bounds,
             )
 
-    def _measure(self, task: Task) -> dict[str, float]:
-        """Loss under attack, and accuracy with and without it, on the validation set."""
-        module, rows = task.module, zip(task.x_val.split(256), task.t_val.split(256), strict=True)
-        with seeded(
-            self.random_state
-        ):  # the same starts in every epoch: only the model makes a difference
-            x_adv = [self._attacked(module, x, log_odds(module, t), fast=False) for x, t in rows]
+    def _measure(self, task: TrainingTask) -> dict[str, float]:
+        """Measure loss under attack, and accuracy with and without it, on the validation set."""
+        module = task.module
+        x_batches = task.x_val.split(256)
+        t_batches = task.t_val.split(256)
+        x_adv = []
+        # The same random starts in every epoch, so that only the model makes a difference.
+        with seeded(self.random_state):
+            for x, t in zip(x_batches, t_batches, strict=True):
+                x_adv.append(self._attacked(module, x, log_odds(module, t), "pgd"))
         attacked = measure(module, torch.cat(x_adv), task.t_val)
+        clean = measure(module, task.x_val, task.t_val)
         return {
             "val_loss": attacked["val_loss"],
-            "val_accuracy": measure(module, task.x_val, task.t_val)["val_accuracy"],
+            "val_accuracy": clean["val_accuracy"],
             "val_robust_accuracy": attacked["val_accuracy"],
         }
 
 
 def divergence(log_p: Tensor, f: Tensor) -> Tensor:
-    """KL(p || softmax(f)) of every row."""
-    return kl_div(f.log_softmax(1), log_p, reduction="none", log_target=True).sum(1)
+    """Compute KL(p || softmax(f)) of every row.
+
+    Parameters
+    ----------
+    log_p : Tensor of shape (n, classes)
+        Log-probabilities.
+    f : Tensor of shape (n, classes)
+        Logits.
+
+    Returns
+    -------
+    Tensor of shape (n,)
+        One divergence per row.
+    """
+    log_q = f.log_softmax(1)
+    return kl_div(log_q, log_p, reduction="none", log_target=True).sum(1)
 
 
 class BeforeHead:
-    """Stands before the last linear layer: keeps its inputs F and, in training, adds noise to them."""
+    """Keep the inputs F of the last linear layer and, in training, add noise to them.
+
+    Parameters
+    ----------
+    alpha : float
+        α, the deviation of the noise in the first epoch.
+    accuracy : float
+        Accuracy on attacked rows that controls how α changes.
+    """
 
     features: Tensor
 
     def __init__(self, alpha: float, accuracy: float) -> None:
-        self.alphas, self.accuracy = [alpha], accuracy
+        self.alphas = [alpha]
+        self.accuracy = accuracy
         self.right: list[Tensor] = []  # of every attacked batch of this epoch
 
     def __call__(self, layer: nn.Module, inputs: tuple[Tensor]) -> tuple[Tensor]:
+        """Act as a forward pre-hook of the layer."""
         (self.features,) = inputs
         alpha = self.alphas[-1]
         if not (layer.training and alpha):
             return inputs
-        return (self.features + alpha * torch.randn_like(self.features),)
+        noise = torch.randn_like(self.features)
+        return (self.features + alpha * noise,)
 
     def adapt(self) -> None:
-        """Additive increase, multiplicative decrease of α."""
-        alpha, accuracy = self.alphas[-1], torch.cat(self.right).double().mean().item()
+        """Increase α by addition or decrease it by halving, after an epoch."""
+        alpha = self.alphas[-1]
+        accuracy = torch.cat(self.right).double().mean().item()
         if accuracy > self.accuracy:
             alpha += 1e-4
         elif accuracy < 0.8 * self.accuracy:

@@ -19,7 +19,8 @@ from sklearn.preprocessing import StandardScaler
 from torch import nn
 
 import contrafact as cf
-from contrafact.nn import FCN, MLP, BiLSTM, ResNet8, SmallCNN, load_model
+from contrafact.models.files import ModelSource, find_model
+from contrafact.nn import load_model
 
 X = torch.randn(6, 1, 8, generator=torch.Generator().manual_seed(0))
 
@@ -97,6 +98,18 @@ def test_import_paths(module_file):
         load_model("my_broken:model")
 
 
+def test_finding_a_model_runs_nothing(tmp_path, module_file):
+    """An import path is only recognized; a file is opened, but not unpickled."""
+    proof = tmp_path / "proof"
+    (tmp_path / "m.pkl").write_bytes(pickle.dumps(Evil(proof)))
+    torch.save(Evil(proof), tmp_path / "m.bin")
+    assert find_model("my_broken:model") == ModelSource("my_broken:model", "import")
+    assert find_model(tmp_path / "m.pkl").kind == "pickle"
+    source = find_model(tmp_path / "m.bin")
+    assert source.kind == "torch" and source.file == tmp_path / "m.bin"
+    assert not proof.exists()
+
+
 @pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
 def test_torchscript_answers_as_the_module_does(tmp_path):
     module = net()
@@ -123,55 +136,6 @@ def test_exported_programs_need_trust(tmp_path, monkeypatch):
     np.testing.assert_allclose(
         answers(load_model(tmp_path / "net.pt2", trust=True)), answers(net()), atol=1e-6
     )
-
-
-@pytest.mark.parametrize("stored", ["plain", "checkpoint", "legacy"])
-@pytest.mark.parametrize("network", ["class", "instance"])
-def test_weights_go_into_the_network(tmp_path, stored, network):
-    module, path = net(), tmp_path / "weights.pth"
-    weights = module.state_dict()
-    content = {"epoch": 3, "model_state_dict": weights} if stored == "checkpoint" else weights
-    torch.save(content, path, _use_new_zipfile_serialization=stored != "legacy")
-    given = Net if network == "class" else Net()
-    np.testing.assert_allclose(answers(load_model(path, network=given)), answers(module), atol=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("name", "network", "shape"),
-    [
-        ("fcn", FCN(2, 3, widths=(4, 6), kernels=(5, 3)), (2, 12)),
-        ("bilstm", BiLSTM(2, 3, hidden=5, n_layers=2), (2, 12)),
-        ("smallcnn", SmallCNN(1, 4, widths=(3, 5)), (1, 8, 8)),
-        ("resnet8", ResNet8(3, 4, widths=(2, 4, 6)), (3, 8, 8)),
-        ("mlp", MLP(7, 3, hidden=(5, 4)), (7,)),
-        ("mlp", MLP(7, 3, hidden=()), (7,)),
-    ],
-)
-def test_reference_networks_are_built_from_their_weights(tmp_path, name, network, shape):
-    torch.save(network.state_dict(), tmp_path / "w.pt")
-    x = torch.randn(2, *shape)
-    torch.testing.assert_close(load_model(tmp_path / "w.pt", network=name)(x), network.eval()(x))
-
-
-def test_weights_without_their_network_are_explained(tmp_path, module_file):
-    path = tmp_path / "w.pt"
-    torch.save(nn.Linear(4, 2).state_dict(), path)
-    assert load_model(path, network="my_models:Tiny").weight.shape == (2, 4)
-    for network, kind, reason in [
-        (None, ValueError, r"weights of a network, not the network.*--network.*fcn"),
-        ("my_models:make", ValueError, r"does not fit the network Tiny: size mismatch for weight"),
-        ("my_models:needs", TypeError, r"cannot be made without arguments.*size"),
-        ("my_models:text", TypeError, r"gives str\. Accepted: a torch module"),
-        ("fcm", ValueError, r"'fcm' is unknown\. Accepted: fcn, "),
-        ("fcn", ValueError, r"not those of network 'fcn': they lack 'standardize\.mean'"),
-    ]:
-        with pytest.raises(kind, match=reason):
-            load_model(path, network=network)
-    torch.save({"lr": 0.1}, path)
-    with pytest.raises(ValueError, match=r"holds a dict, not the weights"):
-        load_model(path, network="fcn")
-    with pytest.raises(ValueError, match="network applies to a file of weights"):
-        load_model("my_models:trained", network="fcn")
 
 
 def test_a_whole_module_needs_trust(tmp_path):
@@ -247,7 +211,7 @@ def test_broken_and_foreign_files_are_explained(tmp_path):
 
 
 def test_columns_by_name_are_asked_by_name(tmp_path):
-    """A pipeline that picks its columns by name, trained on a DataFrame, through a file and back."""
+    """A pipeline that picks its columns by name, trained on a DataFrame, read from a file."""
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(60, 3)), columns=["age", "noise", "glucose"])
     y = np.where(frame["glucose"] + frame["age"] > 0, "ill", "well")

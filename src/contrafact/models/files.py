@@ -1,0 +1,330 @@
+"""Trained models from files and import paths; code in files runs only where it is trusted."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import sys
+import warnings
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from pickle import UnpicklingError
+from typing import Any, Literal
+
+import torch
+
+Kind = Literal["import", "script", "export", "torch", "pickle"]
+IMPORT_PATH = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+TORCH_SUFFIXES = (".pt", ".pth", ".ts", ".bin", ".ckpt")
+PICKLE_SUFFIXES = (".joblib", ".pkl", ".pickle")
+ACCEPTED = (
+    "TorchScript (.pt), weights of a torch network (.pt, with network), "
+    "an exported program (.pt2, with trust), .joblib or .pkl (with trust), "
+    "or module:name, e.g. train:model"
+)
+WHY_TRUST = (
+    "opening it runs any code that it contains. "
+    "If you made it, or trust who did, pass trust=True (--trust)."
+)
+
+
+@dataclass(frozen=True)
+class ModelSource:
+    """Say where a model is and how it is stored.
+
+    Parameters
+    ----------
+    path : str
+        As given: an import path or the path of a file.
+    kind : {"import", "script", "export", "torch", "pickle"}
+        An object to import; TorchScript; a program of torch.export; weights or a module written by
+        torch.save; a pickle.
+    """
+
+    path: str
+    kind: Kind
+
+    @property
+    def file(self) -> Path:
+        """The file, unless the kind is "import"."""
+        return Path(self.path).expanduser()
+
+
+def find_model(path: str | os.PathLike[str]) -> ModelSource:
+    """Find a model and recognize how it is stored, without running any of its code.
+
+    Parameters
+    ----------
+    path : str or path
+        "module:name" or a file.
+
+    Returns
+    -------
+    ModelSource
+        Its kind is recognized by content: what a file is called does not make it safe to open.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If the file holds no model of a known kind.
+    """
+    text = os.fspath(path)
+    file = Path(path).expanduser()
+    if not file.exists() and IMPORT_PATH.fullmatch(text):
+        return ModelSource(text, "import")
+    if not file.is_file():
+        what = "is a folder" if file.is_dir() else "does not exist"
+        raise FileNotFoundError(f"model {text!r} {what}. Accepted: {ACCEPTED}.")
+    return ModelSource(text, _kind_of(file))
+
+
+def read_model(source: ModelSource, trust: bool) -> Any:
+    """Read a model that is stored whole.
+
+    Parameters
+    ----------
+    source : ModelSource
+        Of any kind but "torch", which may hold weights only: see `read_torch_file`.
+    trust : bool
+        Open files that can run code when opened.
+
+    Returns
+    -------
+    object
+        The model; torch modules are in eval mode.
+
+    Raises
+    ------
+    ValueError
+        If the file needs trust, or is damaged.
+    """
+    if source.kind == "import":
+        return _import_model(source.path)
+    if source.kind == "script":
+        return _load_script(source.file)
+    if not trust:
+        what = "a torch.export program" if source.kind == "export" else "a pickle"
+        raise ValueError(f"{source.file} is {what}: {WHY_TRUST}")
+    if source.kind == "export":
+        return _load_export(source.file)
+    return _load_pickle(source.file)
+
+
+def read_torch_file(file: Path, trust: bool) -> Any:
+    """Read what torch.save wrote.
+
+    Parameters
+    ----------
+    file : Path
+        A file of kind "torch".
+    trust : bool
+        Open the file also if it holds more than weights.
+
+    Returns
+    -------
+    object
+        Usually a state_dict, a dictionary with one among other things, or a module.
+
+    Raises
+    ------
+    ValueError
+        If the file needs trust, or is damaged.
+    """
+    try:
+        with warnings.catch_warnings():
+            # torch warns about the pickle protocol of files that are refused anyway.
+            warnings.simplefilter("ignore", UserWarning)
+            return torch.load(file, map_location="cpu", weights_only=True)
+    except UnpicklingError as error:
+        if not trust:
+            raise ValueError(
+                f"{file} holds more than weights (a whole module, perhaps): {WHY_TRUST} "
+                "Or save the weights alone, torch.save(model.state_dict(), …), "
+                "and name the network (--network)."
+            ) from error
+    except RuntimeError as error:
+        raise ValueError(
+            f"{file} cannot be opened as a torch file: {_first_line(error)}"
+        ) from error
+    with _pickle_errors(file), current_folder():
+        return torch.load(file, map_location="cpu", weights_only=False)
+
+
+def import_object(path: str) -> Any:
+    """Import an object, looking in the current folder too.
+
+    Parameters
+    ----------
+    path : str
+        "module:name"; the name may have dots.
+
+    Returns
+    -------
+    object
+        The object of that name.
+
+    Raises
+    ------
+    ImportError
+        If the module cannot be imported or has no such name.
+
+    Examples
+    --------
+    >>> import_object("math:pi")
+    3.141592653589793
+    """
+    module_name, _, attributes = path.partition(":")
+    with current_folder():
+        try:
+            found: Any = importlib.import_module(module_name)
+        except ImportError as error:
+            where = "" if error.name != module_name else f" It is looked for in {Path.cwd()} too."
+            raise ImportError(f"{path!r} cannot be imported: {error}.{where}") from error
+    for name in attributes.split("."):
+        if not hasattr(found, name):
+            raise ImportError(
+                f"{path!r} cannot be imported: there is no {name!r} in it.{_public_names(found)}"
+            )
+        found = getattr(found, name)
+    return found
+
+
+def _public_names(owner: Any) -> str:
+    """List some names of a module or class, as the end of an error message."""
+    names = [name for name in getattr(owner, "__dict__", {}) if not name.startswith("_")]
+    if not names:
+        return ""
+    return f" It has {', '.join(names[:10])}."
+
+
+@contextmanager
+def current_folder() -> Iterator[None]:
+    """Make modules of the current folder importable inside the block, as `python -m` does."""
+    here = str(Path.cwd())
+    sys.path.insert(0, here)
+    try:
+        yield
+    finally:
+        sys.path.remove(here)
+
+
+def _kind_of(file: Path) -> Kind:
+    """Recognize the kind of a file by its content."""
+    kind = _kind_of_archive(file) if zipfile.is_zipfile(file) else _kind_of_stream(file)
+    if kind is None:
+        raise ValueError(f"{file} is not a model of a known kind. Accepted: {ACCEPTED}.")
+    return kind
+
+
+def _kind_of_archive(file: Path) -> Kind | None:
+    """Recognize a zip archive by the names of its members."""
+    with zipfile.ZipFile(file) as archive:
+        names = archive.namelist()
+    members = {name.partition("/")[2] for name in names}  # without the folder of the archive's name
+    if any(name.startswith("code/") for name in members):
+        return "script"
+    if "models/model.json" in members or "serialized_exported_program.json" in names:
+        return "export"
+    if "data.pkl" in members:
+        return "torch"
+    if any(name.endswith(".npy") for name in names):
+        raise ValueError(f"{file} holds arrays, not a model. Accepted: {ACCEPTED}.")
+    return None
+
+
+def _kind_of_stream(file: Path) -> Kind | None:
+    """Recognize any other file by its first byte, and by its suffix if it is compressed."""
+    with file.open("rb") as stream:
+        pickled = stream.read(1) == b"\x80"
+    suffix = file.suffix.lower()
+    if pickled and suffix in TORCH_SUFFIXES:
+        return "torch"  # as torch wrote files before version 1.6
+    if pickled or suffix in PICKLE_SUFFIXES:
+        return "pickle"
+    return None
+
+
+def _import_model(path: str) -> Any:
+    """Import a trained model; refuse a class."""
+    model = import_object(path)
+    if isinstance(model, type):
+        raise TypeError(
+            f"{path!r} is a class, not a trained model. Give the name of a trained instance, "
+            f"or a file of weights with network={path!r} (--network {path})."
+        )
+    return model
+
+
+def _load_script(file: Path) -> torch.nn.Module:
+    """Load TorchScript."""
+    with warnings.catch_warnings():
+        # torch advises the author of a model to export it instead; its user cannot.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        try:
+            module: torch.nn.Module = torch.jit.load(file, map_location="cpu")
+        except RuntimeError as error:
+            raise ValueError(
+                f"{file} cannot be opened as TorchScript: {_first_line(error)}"
+            ) from error
+    return module.eval()
+
+
+def _load_export(file: Path) -> torch.nn.Module:
+    """Load a program of torch.export."""
+    module: torch.nn.Module = torch.export.load(file).module()
+    for part in module.modules():
+        part.training = False  # an exported module has no eval(): its mode was fixed at export
+    return module
+
+
+def _load_pickle(file: Path) -> Any:
+    """Load a pickle; scikit-learn's warnings about its version become one."""
+    import joblib
+    from sklearn.exceptions import InconsistentVersionWarning
+
+    with _pickle_errors(file), current_folder(), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", InconsistentVersionWarning)
+        model = joblib.load(file)
+    outdated = []  # one warning for every part of a pipeline and every tree of a forest
+    for warning in caught:
+        if isinstance(warning.message, InconsistentVersionWarning):
+            outdated.append(warning.message)
+        else:
+            warnings.warn_explicit(
+                warning.message,
+                warning.category,
+                warning.filename,
+                warning.lineno,
+            )
+    if outdated:
+        warnings.warn(
+            f"{file} was saved with scikit-learn {outdated[0].original_sklearn_version}, this is "
+            f"{outdated[0].current_sklearn_version}: its answers may differ from what they were.",
+            stacklevel=4,  # the caller of load_model
+        )
+    return model
+
+
+@contextmanager
+def _pickle_errors(file: Path) -> Iterator[None]:
+    """Explain what goes wrong in a pickle in terms of the file."""
+    try:
+        yield
+    except (ImportError, AttributeError) as error:
+        raise ImportError(
+            f"{file} needs code that is not there: {error}. Run this where the script that made it "
+            "can be imported; what it defined under __main__ has to move to a module."
+        ) from error
+    except (UnpicklingError, EOFError, KeyError, IndexError) as error:
+        raise ValueError(f"{file} cannot be opened as a pickle: {error}") from error
+
+
+def _first_line(error: Exception) -> str:
+    """Return the first line of an error message."""
+    return str(error).strip().partition("\n")[0]

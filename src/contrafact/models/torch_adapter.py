@@ -1,0 +1,159 @@
+"""Adapter for torch modules."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor
+from typing_extensions import override
+
+from .classifier import Classifier
+from .verdict import Verdict, finite_log
+
+#: Multiples of a few rows at which a module with one output is asked whether it stays in [0, 1].
+_PROBE_SCALES = (-100, -10, -1, 1, 10, 100)
+
+
+class TorchClassifier(Classifier):
+    """Wrap a torch module that returns one column per class.
+
+    The columns may be logits, log-probabilities or probabilities. A single column is read as the
+    probability of the second class if it stays within [0, 1] for any input, else as its logit.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+        The module; its weights, modes and device are never changed.
+    classes : array-like of labels or None
+        Names of the output columns.
+    batch_size : int or None
+        Rows handed to the module at once.
+    device : str, torch.device or None
+        Where a copy of the module runs; None: the module itself, where it is.
+
+    Attributes
+    ----------
+    history : dict of str to list of float
+        One value per epoch of training, where contrafact trained the module.
+    """
+
+    differentiable = True
+    history: dict[str, list[float]]
+
+    def __init__(
+        self,
+        module: torch.nn.Module,
+        classes: Any,
+        batch_size: int | None,
+        device: Any,
+    ) -> None:
+        super().__init__(classes, batch_size)
+        parameter = _first_floating_point(module)
+        dtype = torch.float32 if parameter is None else parameter.dtype
+        # NumPy has no bfloat16: instances stay float32, and such a module sees them rounded.
+        self.rounds = dtype == torch.bfloat16
+        self.dtype = torch.float32 if self.rounds else dtype
+        self.device = torch.device("cpu") if parameter is None else parameter.device
+        if device is not None and torch.device(device) != self.device:
+            self.device = torch.device(device)
+            module = copy.deepcopy(module).to(self.device)
+        self.module = module
+        self.history = {}
+        self._gives_probabilities: bool | None = None
+
+    @override
+    def _evaluate(self, x: Tensor) -> Verdict:
+        with torch.no_grad():
+            log_proba = self._forward(x).double().log_softmax(1)
+        # A class masked out by a logit of -inf is a valid answer, but searches need finite scores.
+        score = log_proba.clamp_min(-1e6)
+        return Verdict(log_proba.exp(), log_proba.argmax(1), score)
+
+    @override
+    def logits(self, x: Tensor) -> Tensor:
+        self.rows_evaluated += len(x)
+        return self._forward(x)
+
+    def _forward(self, x: Tensor) -> Tensor:
+        """Return logits of shape (rows, classes)."""
+        out = self._columns(x)
+        finite = out.isfinite().all(1)
+        if self._gives_probabilities is None and finite.any():
+            self._gives_probabilities = self._looks_like_probabilities(out[finite], x[finite])
+        if out.shape[1] == 1:
+            first = 1 - out if self._gives_probabilities else torch.zeros_like(out)
+            out = torch.cat([first, out], 1)
+        if self._gives_probabilities:
+            return finite_log(out)
+        return out
+
+    def _columns(self, x: Tensor) -> Tensor:
+        """Ask the module, and check that its answer has shape (rows, columns)."""
+        out = self._ask(x)
+        if not isinstance(out, Tensor):
+            raise TypeError(
+                f"The module must give one tensor (rows, classes), got {type(out).__name__}."
+            )
+        if self.rounds:
+            out = out.float()
+        if out.ndim == 1:
+            out = out[:, None]
+        if out.ndim != 2 or len(out) != len(x):
+            raise ValueError(
+                f"The module must give (rows, classes), got {tuple(out.shape)} "
+                f"for input {tuple(x.shape)}."
+            )
+        return out
+
+    def _ask(self, x: Tensor) -> Any:
+        """Run the module in eval mode, on a copy, since it may work in place."""
+        copied = x.bfloat16() if self.rounds else x.clone()
+        with evaluating(self.module):
+            return self.module(copied)
+
+    def _looks_like_probabilities(self, out: Tensor, x: Tensor) -> bool:
+        """Judge by one answer whether the columns are probabilities."""
+        if out.shape[1] == 1:
+            return self._stays_within_unit_interval(out, x)
+        in_range = (out >= 0) & (out <= 1)
+        deviation = (out.sum(1) - 1).abs()
+        return bool(in_range.all() and deviation.max() < 1e-4)
+
+    def _stays_within_unit_interval(self, out: Tensor, x: Tensor) -> bool:
+        """Ask a module with one output about large inputs too.
+
+        A few logits may lie within [0, 1] by chance; a probability stays there for any input.
+        """
+        few = x[:8] + 1
+        probes = torch.cat([scale * few for scale in _PROBE_SCALES])
+        with torch.no_grad():
+            far = self._ask(probes)
+        far = far.to(out).reshape(-1, 1)
+        values = torch.cat([out, far])
+        in_range = (values >= 0) & (values <= 1)
+        return bool((in_range | values.isnan()).all())
+
+
+def _first_floating_point(module: torch.nn.Module) -> Tensor | None:
+    """Return the parameter that tells dtype and device of a module."""
+    for parameter in module.parameters():
+        if parameter.is_floating_point():
+            return parameter
+    return None
+
+
+@contextmanager
+def evaluating(module: torch.nn.Module) -> Iterator[None]:
+    """Set eval mode inside the block, and restore the mode of every submodule after it."""
+    training = [part for part in module.modules() if part.training]
+    if training:
+        module.eval()
+    try:
+        yield
+    finally:
+        for part in training:
+            part.training = True

@@ -1,0 +1,105 @@
+"""The answers of a model about some rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn.functional import one_hot
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Hold the answers of a model about m rows.
+
+    Parameters
+    ----------
+    proba : Tensor of shape (m, classes)
+        The model's own probabilities.
+    label : Tensor of shape (m,)
+        Index of the class the model decides for.
+    score : Tensor of shape (m, classes)
+        What a search may increase: log-probabilities, or the decision function where the model has
+        one and its probabilities are step functions.
+
+    Examples
+    --------
+    >>> verdict = Verdict.of_proba(torch.tensor([[0.25, 0.75], [0.5, 0.5]]))
+    >>> verdict.label
+    tensor([1, 0])
+    """
+
+    proba: Tensor
+    label: Tensor
+    score: Tensor
+
+    def __getitem__(self, rows: Tensor) -> Verdict:
+        return Verdict(
+            self.proba[rows],
+            self.label[rows],
+            self.score[rows],
+        )
+
+    @staticmethod
+    def concat(parts: Sequence[Verdict]) -> Verdict:
+        """Join verdicts about successive rows.
+
+        Parameters
+        ----------
+        parts : sequence of Verdict
+            At least one, all with the same classes.
+
+        Returns
+        -------
+        Verdict
+            About the rows of all parts, in this order.
+        """
+        return Verdict(
+            torch.cat([part.proba for part in parts]),
+            torch.cat([part.label for part in parts]),
+            torch.cat([part.score for part in parts]),
+        )
+
+    @staticmethod
+    def of_proba(proba: Tensor) -> Verdict:
+        """Make the verdict of a model that decides for its most probable class.
+
+        Parameters
+        ----------
+        proba : Tensor of shape (m, classes)
+            Probabilities.
+
+        Returns
+        -------
+        Verdict
+            With log-probabilities as score, in float64.
+        """
+        proba = proba.double()
+        return Verdict(proba, proba.argmax(1), finite_log(proba))
+
+    @staticmethod
+    def of_label(label: Tensor, n_classes: int) -> Verdict:
+        """Make the verdict of a model that gives labels only.
+
+        Parameters
+        ----------
+        label : Tensor of shape (m,)
+            Index of the class of each row.
+        n_classes : int
+            Number of classes.
+
+        Returns
+        -------
+        Verdict
+            With probability 1 for the class of the label.
+        """
+        proba = one_hot(label, n_classes).double()
+        return Verdict(proba, label, finite_log(proba))
+
+
+def finite_log(proba: Tensor) -> Tensor:
+    """Return log p, finite also at p = 0."""
+    smallest = torch.finfo(proba.dtype).tiny
+    return proba.clamp_min(smallest).log()

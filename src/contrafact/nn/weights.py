@@ -1,0 +1,223 @@
+"""Networks rebuilt from files of weights."""
+
+from __future__ import annotations
+
+import copy
+import os
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..models.files import (
+    IMPORT_PATH,
+    find_model,
+    import_object,
+    read_model,
+    read_torch_file,
+)
+from .networks import FCN, MLP, NETWORKS, BiLSTM, Network, ResNet8, SmallCNN
+
+Weights = dict[str, Tensor]
+#: Names under which training scripts store the weights, among other things they save.
+WEIGHT_KEYS = ("state_dict", "model_state_dict", "model")
+
+
+def load_model(
+    path: str | os.PathLike[str],
+    *,
+    trust: bool = False,
+    network: str | torch.nn.Module | Callable[[], torch.nn.Module] | None = None,
+) -> Any:
+    """Load a trained model from a file, or from a module that can be imported.
+
+    Parameters
+    ----------
+    path : str or path
+        "module:name", importable from the current folder, for the object of that name; or a file:
+        TorchScript, weights of a torch network (a state_dict, read with weights_only), a program of
+        torch.export, .joblib or .pkl.
+    trust : bool, default=False
+        Open files that can run code when opened: pickles, programs of torch.export, and torch files
+        with more than weights in them.
+    network : str, module or function, optional
+        What the weights belong to: "module:name" of a torch module or of a class or function that
+        makes one without arguments; these objects themselves; or "fcn", "bilstm", "smallcnn",
+        "mlp", "resnet8", the networks of `fit_classifier`.
+
+    Returns
+    -------
+    object
+        The model; torch modules are in eval mode.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ImportError
+        If an import path, or code that a pickle needs, cannot be imported.
+    TypeError
+        If an import path names a class, or `network` does not make a torch module.
+    ValueError
+        If the file needs `trust` or `network`, or is not a model.
+
+    Examples
+    --------
+    >>> from contrafact.nn import MLP
+    >>> path = Path("weights.pt")
+    >>> torch.save(MLP(n_features=4, n_classes=3).state_dict(), path)
+    >>> load_model(path, network="mlp")(torch.zeros(2, 4)).shape
+    torch.Size([2, 3])
+    """
+    source = find_model(path)
+    if source.kind != "torch":
+        if network is not None:
+            raise _not_weights(source.path)
+        return read_model(source, trust)
+    stored = read_torch_file(source.file, trust)
+    if isinstance(stored, torch.nn.Module):
+        if network is not None:
+            raise _not_weights(source.path)
+        return stored.eval()
+    weights = _weights_in(stored, source.file)
+    if network is None:
+        raise ValueError(
+            f"{source.file} holds the weights of a network, not the network. Say with network "
+            "(--network) what they belong to: module:name of a torch module or of what makes one, "
+            f"or {', '.join(NETWORKS)}."
+        )
+    module = _make_network(network, weights)
+    _fill(module, weights, source.file)
+    return module.eval()
+
+
+def _not_weights(path: str) -> ValueError:
+    """Make the error for a network given beside a whole model."""
+    return ValueError(f"network applies to a file of weights; {path!r} is a whole model.")
+
+
+def _weights_in(stored: Any, file: Path) -> Weights:
+    """Find the state_dict in what a file holds."""
+    if isinstance(stored, Mapping):
+        for key in WEIGHT_KEYS:
+            if isinstance(stored.get(key), Mapping):
+                stored = stored[key]
+                break
+        if stored and all(isinstance(value, Tensor) for value in stored.values()):
+            return dict(stored)
+    raise ValueError(
+        f"{file} holds a {type(stored).__name__}, not the weights of a network. Accepted: "
+        f"a state_dict, alone or as {', '.join(map(repr, WEIGHT_KEYS))} of a dictionary."
+    )
+
+
+def _fill(module: torch.nn.Module, weights: Weights, file: Path) -> None:
+    """Load weights into a module."""
+    try:
+        module.load_state_dict(weights)
+    except RuntimeError as error:
+        details = str(error).partition("\n\t")[2]
+        reason = " ".join(details.split())
+        raise ValueError(
+            f"{file} does not fit the network {type(module).__name__}: {reason}"
+        ) from error
+
+
+def _make_network(network: Any, weights: Weights) -> torch.nn.Module:
+    """Make the module that `network` names, as large as the weights for reference networks."""
+    if isinstance(network, str):
+        if network in NETWORKS:
+            return _reference_network(network, weights)
+        if not IMPORT_PATH.fullmatch(network):
+            raise ValueError(
+                f"network {network!r} is unknown. Accepted: {', '.join(NETWORKS)}, or module:name "
+                "of a torch module or of what makes one."
+            )
+        made = import_object(network)
+    else:
+        made = network
+    if isinstance(made, torch.nn.Module):
+        return copy.deepcopy(made)
+    if callable(made):
+        made = _call(made, network)
+    if not isinstance(made, torch.nn.Module):
+        raise TypeError(
+            f"network {network!r} gives {type(made).__name__}. Accepted: a torch module."
+        )
+    return made
+
+
+def _call(make: Callable[[], Any], network: Any) -> Any:
+    """Call a class or function without arguments."""
+    try:
+        return make()
+    except TypeError as error:
+        raise TypeError(
+            f"network {network!r} cannot be made without arguments: {error}. Accepted: "
+            "an instance, or a function without arguments that makes one."
+        ) from error
+
+
+def _reference_network(name: str, weights: Weights) -> Network:
+    """Make a network of `fit_classifier` as large as its weights."""
+    try:
+        n_inputs = len(weights["standardize.mean"])
+        n_classes = len(weights["head.bias"])
+        return _BUILDERS[name](n_inputs, n_classes, weights)
+    except KeyError as error:
+        raise ValueError(
+            f"The weights are not those of network {name!r}: they lack {error}."
+        ) from error
+
+
+def _fcn(n_inputs: int, n_classes: int, weights: Weights) -> FCN:
+    kernels = _convolutions(weights)
+    widths = [len(kernel) for kernel in kernels]
+    lengths = [kernel.shape[2] for kernel in kernels]
+    return FCN(n_inputs, n_classes, widths, lengths)
+
+
+def _small_cnn(n_inputs: int, n_classes: int, weights: Weights) -> SmallCNN:
+    widths = [len(kernel) for kernel in _convolutions(weights)]
+    return SmallCNN(n_inputs, n_classes, widths)
+
+
+def _resnet8(n_inputs: int, n_classes: int, weights: Weights) -> ResNet8:
+    last_convolutions = [f"blocks.{block}.body.3.weight" for block in (3, 4, 5)]
+    widths = [len(weights[name]) for name in last_convolutions]
+    return ResNet8(n_inputs, n_classes, widths)
+
+
+def _bilstm(n_inputs: int, n_classes: int, weights: Weights) -> BiLSTM:
+    hidden = weights["lstm.weight_hh_l0"].shape[1]
+    n_layers = len(_matching(weights, r"lstm\.weight_hh_l\d+"))
+    return BiLSTM(n_inputs, n_classes, hidden, n_layers)
+
+
+def _mlp(n_inputs: int, n_classes: int, weights: Weights) -> MLP:
+    layers = _matching(weights, r"layers\.\d+\.0\.weight")
+    return MLP(n_inputs, n_classes, [len(layer) for layer in layers])
+
+
+_BUILDERS: dict[str, Callable[[int, int, Weights], Network]] = {
+    "fcn": _fcn,
+    "bilstm": _bilstm,
+    "smallcnn": _small_cnn,
+    "mlp": _mlp,
+    "resnet8": _resnet8,
+}
+
+
+def _convolutions(weights: Weights) -> list[Tensor]:
+    """Return the kernels of a network's blocks."""
+    return [
+        weight for name, weight in weights.items() if name.startswith("blocks.") and weight.ndim > 2
+    ]
+
+
+def _matching(weights: Weights, pattern: str) -> list[Tensor]:
+    """Return the weights whose whole name matches."""
+    return [weight for name, weight in weights.items() if re.fullmatch(pattern, name)]

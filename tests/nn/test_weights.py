@@ -1,0 +1,108 @@
+"""Weights from files go into the networks they belong to."""
+
+import sys
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import contrafact as cf
+from contrafact.nn import FCN, MLP, BiLSTM, ResNet8, SmallCNN, load_model
+
+X = torch.randn(6, 1, 8, generator=torch.Generator().manual_seed(0))
+
+
+class Net(nn.Module):
+    """Batch norm and dropout: in train mode it answers otherwise."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Flatten(), nn.Linear(8, 3), nn.BatchNorm1d(3), nn.Dropout(0.5)
+        )
+
+    def forward(self, x):
+        return self.layers(x)
+
+
+def net() -> Net:
+    torch.manual_seed(0)
+    module = Net()
+    module(X)
+    return module
+
+
+def answers(model) -> np.ndarray:
+    return cf.as_classifier(model).predict_proba(X)
+
+
+@pytest.fixture
+def module_file(tmp_path, monkeypatch):
+    """A module of the user's in the current folder."""
+    code = "\n".join(
+        [
+            "import torch",
+            "class Tiny(torch.nn.Linear):",
+            "    def __init__(self, n=4): super().__init__(n, 2)",
+            "def make(): return Tiny(3)",
+            "def needs(size): return Tiny(size)",
+            "def text(): return 'no module'",
+            "trained = Tiny()",
+            "class shelf: inner = trained",
+        ]
+    )
+    (tmp_path / "my_models.py").write_text(code)
+    (tmp_path / "my_broken.py").write_text("import not_there_at_all")
+    monkeypatch.chdir(tmp_path)
+    yield tmp_path
+    sys.modules.pop("my_models", None)
+
+
+@pytest.mark.parametrize("stored", ["plain", "checkpoint", "legacy"])
+@pytest.mark.parametrize("network", ["class", "instance"])
+def test_weights_go_into_the_network(tmp_path, stored, network):
+    module, path = net(), tmp_path / "weights.pth"
+    weights = module.state_dict()
+    content = {"epoch": 3, "model_state_dict": weights} if stored == "checkpoint" else weights
+    torch.save(content, path, _use_new_zipfile_serialization=stored != "legacy")
+    given = Net if network == "class" else Net()
+    np.testing.assert_allclose(answers(load_model(path, network=given)), answers(module), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "network", "shape"),
+    [
+        ("fcn", FCN(2, 3, widths=(4, 6), kernels=(5, 3)), (2, 12)),
+        ("bilstm", BiLSTM(2, 3, hidden=5, n_layers=2), (2, 12)),
+        ("smallcnn", SmallCNN(1, 4, widths=(3, 5)), (1, 8, 8)),
+        ("resnet8", ResNet8(3, 4, widths=(2, 4, 6)), (3, 8, 8)),
+        ("mlp", MLP(7, 3, hidden=(5, 4)), (7,)),
+        ("mlp", MLP(7, 3, hidden=()), (7,)),
+    ],
+)
+def test_reference_networks_are_built_from_their_weights(tmp_path, name, network, shape):
+    torch.save(network.state_dict(), tmp_path / "w.pt")
+    x = torch.randn(2, *shape)
+    torch.testing.assert_close(load_model(tmp_path / "w.pt", network=name)(x), network.eval()(x))
+
+
+def test_weights_without_their_network_are_explained(tmp_path, module_file):
+    path = tmp_path / "w.pt"
+    torch.save(nn.Linear(4, 2).state_dict(), path)
+    assert load_model(path, network="my_models:Tiny").weight.shape == (2, 4)
+    for network, kind, reason in [
+        (None, ValueError, r"weights of a network, not the network.*--network.*fcn"),
+        ("my_models:make", ValueError, r"does not fit the network Tiny: size mismatch for weight"),
+        ("my_models:needs", TypeError, r"cannot be made without arguments.*size"),
+        ("my_models:text", TypeError, r"gives str\. Accepted: a torch module"),
+        ("fcm", ValueError, r"'fcm' is unknown\. Accepted: fcn, "),
+        ("fcn", ValueError, r"not those of network 'fcn': they lack 'standardize\.mean'"),
+    ]:
+        with pytest.raises(kind, match=reason):
+            load_model(path, network=network)
+    torch.save({"lr": 0.1}, path)
+    with pytest.raises(ValueError, match=r"holds a dict, not the weights"):
+        load_model(path, network="fcn")
+    with pytest.raises(ValueError, match="network applies to a file of weights"):
+        load_model("my_models:trained", network="fcn")
