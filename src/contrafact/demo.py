@@ -170,7 +170,8 @@ def write_results(
     )
     rows = typical_rows(refined)
     plot_many(refined, rows, folder / "counterfactuals.png")
-    plot_methods(results, int(refined.source[rows[0]]), folder / "methods.png")
+    first_row = rows[0]
+    plot_methods(results, int(refined.source[first_row]), folder / "methods.png")
     refined.save(folder / "counterfactuals.npz")
     return report
 

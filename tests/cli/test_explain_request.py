@@ -5,12 +5,15 @@ import re
 
 import joblib
 import numpy as np
+import pandas as pd
 import pytest
 from sample_files import IRIS
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
 import contrafact as cf
 from contrafact.prototypes import GLVQ
+from contrafact.report.sentences import sentence
 
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
 
@@ -38,6 +41,38 @@ def test_default_methods(ask, answer, shelf):
         "methods"
     ][0]
     assert steady["method"] == "CELS"  # the exact one knows no steps
+
+
+def test_default_methods_for_images(answer, shelf):
+    data = cf.load_dataset("digits")
+    flat = data.X_train[:300].reshape(300, -1)
+    y = data.y_train[:300]
+    linear = LogisticRegression(max_iter=200).fit(flat, y)
+    joblib.dump(linear, shelf / "linear.joblib")
+    forest = RandomForestClassifier(10, random_state=0).fit(flat, y)
+    joblib.dump(forest, shelf / "forest.joblib")
+    smooth = answer("linear.joblib", "digits", "--trust", "--rows", "0:2")
+    (method,) = smooth["methods"]
+    assert method["method"] == "SVCE" and not method["options"]["refine"]
+    stepwise = answer("forest.joblib", "digits", "--trust", "--rows", "0:2")
+    (method,) = stepwise["methods"]
+    assert method["method"] == "RandomMask" and method["options"]["refine"]
+    (named,) = answer(
+        "forest.joblib", "digits", "--trust", "--rows", "0:2", "--method", "RandomMask"
+    )["methods"]
+    assert not named["options"]["refine"]
+
+
+def test_command_line_and_python_give_the_same(answer, shelf):
+    told = answer(*IRIS, "--rows", "0:5")
+    reason = cf.recommend(joblib.load(shelf / "iris.joblib"), "row").reason
+    assert f"Method: CoMTE. {reason} --method chooses others." in told["notes"]
+    frame = pd.read_csv(shelf / "iris.csv")
+    kind = frame.pop("kind").to_numpy(dtype=str)
+    result = cf.explain(joblib.load(shelf / "iris.joblib"), frame[:5], reference=(frame, kind))
+    rows = told["methods"][0]["rows"]
+    assert [row["sentence"] for row in rows] == [sentence(result, i) for i in range(5)]
+    assert [row["p_after"] for row in rows] == result.to_frame()["p_after"].tolist()
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from sklearn.pipeline import Pipeline
@@ -41,8 +41,8 @@ class Recommendation:
     """
 
     method: Explainer
-    options: dict[str, Any] = field(default_factory=dict)
-    reason: str = ""
+    options: dict[str, Any]
+    reason: str
 
     def __repr__(self) -> str:
         settings = [f"{name}={value!r}" for name, value in self.options.items()]
@@ -102,7 +102,13 @@ def recommend(
         raise TypeError(
             f"constraints must be a Constraints object, got {type(constraints).__name__}."
         )
-    classifier = as_classifier(classifier)
+    return _choose(as_classifier(classifier), modality, constraints)
+
+
+def _choose(
+    classifier: Classifier, modality: str, constraints: Constraints | None
+) -> Recommendation:
+    """Apply the policy: an exact method where there is one, else by the kind of data."""
     if _has_linear_metric(classifier) and _supports(PrototypeCounterfactual, constraints):
         return Recommendation(
             PrototypeCounterfactual(),

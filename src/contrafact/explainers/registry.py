@@ -62,12 +62,13 @@ def find_explainer(name: str) -> type[Explainer]:
     'CoMTE'
     """
     classes = explainer_classes()
-    by_lower_case = {known.lower(): known for known in classes}
+    by_lower_case = {known.lower(): cls for known, cls in classes.items()}
     wanted = name.lower()
     if wanted in by_lower_case:
-        return classes[by_lower_case[wanted]]
-    similar = difflib.get_close_matches(wanted, by_lower_case, n=1)
-    guess = f" Did you mean {by_lower_case[similar[0]]}?" if similar else ""
+        return by_lower_case[wanted]
+    guess = ""
+    for similar in difflib.get_close_matches(wanted, by_lower_case, n=1):
+        guess = f" Did you mean {by_lower_case[similar].__name__}?"
     raise ValueError(f"method {name!r} is unknown.{guess} Methods: {', '.join(classes)}.")
 
 
@@ -186,9 +187,9 @@ def explain(
     ----------
     model : Classifier or model
         The trained model; anything `as_classifier` takes.
-    X : array of shape (n, features), (n, length), (n, channels, length) or \
-(n, channels, height, width)
-        Instances to explain.
+    X : array of shape (n, ...)
+        Instances to explain: rows (n, features), series (n, channels, length) or (n, length),
+        images (n, channels, height, width).
     target : label or sequence of n labels, optional
         The class wanted; default: the runner-up class of each instance.
     reference : array, (X_train, y_train) or Dataset, optional
