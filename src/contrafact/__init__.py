@@ -41,6 +41,7 @@ _PACKAGES = {
         "class_audit",
         "explain",
         "list_explainers",
+        "recommend",
     ),
 }
 _PACKAGE_OF = {name: package for package, names in _PACKAGES.items() for name in names}

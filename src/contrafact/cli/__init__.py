@@ -1,4 +1,4 @@
-"""The command line: thin, the work is done in the rooms below."""
+"""The command line: parse arguments, call the library, print the result."""
 
 from __future__ import annotations
 
@@ -8,49 +8,57 @@ from typing import Annotated
 import typer
 
 from .bench import bench
-from .console import Commands, print_records, say, show
+from .console import (
+    ArgumentRecordingCommand,
+    ErrorReportingGroup,
+    print_records,
+    print_table,
+    print_text,
+)
 from .evaluating import evaluate
-from .explaining import Remembering, explain
+from .explaining import explain
 
 app = typer.Typer(
-    cls=Commands,
-    help="What is the smallest believable change that makes a classifier decide otherwise?",
+    cls=ErrorReportingGroup,
+    help="Find the smallest believable change that makes a classifier decide otherwise.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-Json = Annotated[bool, typer.Option("--json", help="JSON on stdout, for scripts.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, for scripts.")]
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _print_version(requested: bool) -> None:
+    """Print the version and exit, where --version is given."""
+    if requested:
         from contrafact import __version__
 
-        say(f"contrafact {__version__}")
+        print_text(f"contrafact {__version__}")
         raise typer.Exit
 
 
 @app.callback()
 def main(
     version: Annotated[
-        bool, typer.Option("--version", help="Show the version.", callback=_version, is_eager=True)
+        bool,
+        typer.Option("--version", help="Show the version.", callback=_print_version, is_eager=True),
     ] = False,
     debug: Annotated[
         bool,
-        typer.Option("--debug", envvar="CONTRAFACT_DEBUG", help="Show where an error comes from."),
+        typer.Option("--debug", envvar="CONTRAFACT_DEBUG", help="Show the traceback of an error."),
     ] = False,
 ) -> None:
-    pass  # the options do their work by being there
+    """Declare the options of all commands; `ErrorReportingGroup` reads --debug."""
 
 
-app.command(cls=Remembering)(explain)
+app.command(cls=ArgumentRecordingCommand)(explain)
 app.command()(evaluate)
 
 
 @app.command()
 def demo(
-    folder: Annotated[Path, typer.Option(help="Where to write the picture and the arrays.")] = Path(
-        "demo"
-    ),
+    folder: Annotated[
+        Path, typer.Option(help="Folder for the report, the pictures and the arrays.")
+    ] = Path("demo"),
     seed: Annotated[
         int, typer.Option(help="Seed of training, choice of instances and search.")
     ] = 0,
@@ -67,8 +75,11 @@ def methods(as_json: Json = False) -> None:
     from contrafact import list_explainers
 
     frame = list_explainers().reset_index(names="method")
-    # Who wants to know all about all of them reads the JSON; a terminal has room for what matters first.
-    print_records(frame) if as_json else show(frame[["method", "does", "modalities"]], "Methods")
+    if as_json:
+        print_records(frame)
+    else:
+        # A terminal is too narrow for all columns; JSON has them.
+        print_table(frame[["method", "does", "modalities"]], "Methods")
 
 
 @app.command()
@@ -76,7 +87,10 @@ def datasets(as_json: Json = False) -> None:
     """List the bundled data sets."""
     from contrafact import list_datasets
 
-    print_records(list_datasets()) if as_json else show(list_datasets(), "Data sets")
+    if as_json:
+        print_records(list_datasets())
+    else:
+        print_table(list_datasets(), "Data sets")
 
 
 app.add_typer(bench, name="bench")

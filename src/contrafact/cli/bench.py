@@ -1,4 +1,4 @@
-"""contrafact bench."""
+"""The commands `contrafact bench run`, `resume`, `status` and `report`."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Annotated
 
 import typer
 
-from .console import say, show
+from .console import print_table, print_text
 
 bench = typer.Typer(
     help="Run a grid of data sets, classifiers and explainers.", no_args_is_help=True
 )
 
-Folder = Annotated[Path, typer.Argument(help="Where the finished cells are kept.")]
+Folder = Annotated[Path, typer.Argument(help="Folder that keeps the finished cells.")]
 Jobs = Annotated[int, typer.Option(help="Cells at a time on this machine; -1: as many as cores.")]
 Scheduler = Annotated[
-    str | None, typer.Option(help="A dask.distributed scheduler, tcp://…, to run on.")
+    str | None, typer.Option(help="Address of a dask.distributed scheduler to run on, tcp://….")
 ]
 
 
@@ -27,7 +27,7 @@ def bench_run(
     jobs: Jobs = 1,
     scheduler: Scheduler = None,
 ) -> None:
-    """Run a grid; cells that are in the folder already are not run again."""
+    """Run a grid; cells that are already in the folder are not run again."""
     from contrafact.benchmark import Benchmark, run
 
     run(Benchmark.from_toml(grid), folder, n_jobs=jobs, scheduler=scheduler)
@@ -41,7 +41,7 @@ def bench_resume(
     scheduler: Scheduler = None,
     retry_failed: Annotated[bool, typer.Option(help="Run cells that failed again.")] = False,
 ) -> None:
-    """Go on with a run that was stopped or killed."""
+    """Continue a run that was stopped or killed."""
     from contrafact.benchmark import Store, run
 
     run(
@@ -56,11 +56,11 @@ def bench_resume(
 
 @bench.command("status")
 def bench_status(folder: Folder) -> None:
-    """How far a run is: cells done, failed and missing, by explainer."""
+    """Show the progress of a run: cells done, failed and missing, by explainer."""
     from contrafact.benchmark import Store, progress_of
 
     store = Store(folder)
-    show(progress_of(store.settings(), store), f"Cells in {folder}")
+    print_table(progress_of(store.settings(), store), f"Cells in {folder}")
 
 
 @bench.command("report")
@@ -68,10 +68,10 @@ def bench_report(
     folder: Folder,
     out: Annotated[Path, typer.Option(help="A Markdown file; its figures go beside it.")],
 ) -> None:
-    """Write tables, tests and figures of what is finished."""
+    """Write tables, tests and figures of the finished cells."""
     from contrafact.benchmark import Store
     from contrafact.report import write_benchmark
 
     store = Store(folder)
     write_benchmark(store.settings().results(folder), out)
-    say(f"Report: {out}")
+    print_text(f"Report: {out}")

@@ -1,4 +1,4 @@
-"""What the command line says: sentences and tables for a person, JSON for a script, errors in one line."""
+"""Print text, tables and JSON, and report errors in one line."""
 
 from __future__ import annotations
 
@@ -15,49 +15,124 @@ import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
+from typing_extensions import override
 
 if TYPE_CHECKING:
     import pandas as pd
 
-#: What a user can set right; anything else is a fault of the program and shows where it happened.
+USAGE_ERROR = 2
+INTERRUPTED = 130
+
+#: Errors that a user can correct; any other is a fault of the program and keeps its traceback.
 USER_ERRORS = (ValueError, TypeError, OSError, ImportError)
+#: The parser's error for wrong arguments; newer versions of typer have their own class for it.
+PARSER_ERROR: Any = typer.BadParameter.__base__
+
+#: Where an `ArgumentRecordingCommand` keeps what was typed.
+ARGUMENTS_KEY = "contrafact.arguments"
 
 
-class Commands(TyperGroup):
-    """Commands that tell a user's mistake in one line: exit code 2, and 130 where they were stopped."""
+class ErrorReportingGroup(TyperGroup):
+    """Report usage errors in one line, with exit code 2; an interrupt ends with 130."""
 
+    @override
+    def make_context(self, *args: Any, **kwargs: Any) -> Any:
+        with _parser_errors_in_one_line():
+            return super().make_context(*args, **kwargs)
+
+    @override
     def invoke(self, ctx: Any) -> Any:
         with warnings.catch_warnings():
-            warnings.showwarning = _show_warning
+            warnings.showwarning = _print_warning
             try:
-                return super().invoke(ctx)
+                with _parser_errors_in_one_line():
+                    return super().invoke(ctx)
             except BrokenPipeError:
                 raise
             except USER_ERRORS as error:
                 if ctx.params.get("debug"):
                     raise
-                say(f"Error: {error}", aside=True)
-                raise typer.Exit(2) from error
-            except KeyboardInterrupt as stop:
-                say("Stopped.", aside=True)
-                raise typer.Exit(130) from stop
+                print_message(f"Error: {error}")
+                raise typer.Exit(USAGE_ERROR) from error
+            except KeyboardInterrupt as interrupt:
+                print_message("Stopped.")
+                raise typer.Exit(INTERRUPTED) from interrupt
 
 
-def _show_warning(message: Warning | str, *where: Any, **more: Any) -> None:
-    say(f"Note: {str(message).strip().partition(chr(10))[0]}", aside=True)
+class ArgumentRecordingCommand(TyperCommand):
+    """Keep the arguments as typed, so that a result can say how to repeat it."""
+
+    @override
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        ctx.meta[ARGUMENTS_KEY] = list(args)
+        return super().parse_args(ctx, args)
 
 
-def say(text: str, *, aside: bool = False) -> None:
-    """One line or more for a person; asides go to stderr, so that what is asked for can be piped."""
-    # Names and labels are the user's: nothing in them may steer the terminal.
-    shown = "".join(c if c.isprintable() or c == "\n" else "�" for c in text)
-    Console(stderr=aside, markup=False, highlight=False, emoji=False, soft_wrap=True).print(shown)
+class Notes:
+    """Print notes for the user to stderr and keep them.
+
+    Attributes
+    ----------
+    texts : list of str
+        The notes so far.
+    """
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def add(self, text: str) -> None:
+        """Print and keep one note."""
+        self.texts.append(text)
+        print_message(text)
 
 
 @contextmanager
-def bars_aside() -> Iterator[None]:
-    """Progress bars, and what a model prints, go to stderr."""
+def _parser_errors_in_one_line() -> Iterator[None]:
+    """Print an error of the argument parser in one line and exit with code 2."""
+    try:
+        yield
+    except PARSER_ERROR as error:
+        if type(error).__name__ == "NoArgsIsHelpError":  # prints the help instead
+            raise
+        message = " ".join(error.format_message().split())
+        command = error.ctx.command_path if error.ctx is not None else "contrafact"
+        print_message(f"Error: {message} Help: {command} --help")
+        raise typer.Exit(USAGE_ERROR) from error
+
+
+def _print_warning(message: Warning | str, *args: Any, **kwargs: Any) -> None:
+    """Print the first line of a warning; stands in for `warnings.showwarning`."""
+    first_line, _, _ = str(message).strip().partition("\n")
+    print_message(f"Note: {first_line}")
+
+
+def print_text(text: str) -> None:
+    """Print text to stdout."""
+    _print(text, to_stderr=False)
+
+
+def print_message(text: str) -> None:
+    """Print text to stderr, so that the output itself can be piped."""
+    _print(text, to_stderr=True)
+
+
+def _print(text: str, *, to_stderr: bool) -> None:
+    """Print text without markup; control characters in names and labels are replaced."""
+    printable = "".join(c if c.isprintable() or c == "\n" else "�" for c in text)
+    console = Console(
+        stderr=to_stderr,
+        markup=False,
+        highlight=False,
+        emoji=False,
+        soft_wrap=True,
+    )
+    console.print(printable)
+
+
+@contextmanager
+def output_to_stderr() -> Iterator[None]:
+    """Send progress bars, and what a model prints, to stderr."""
     rich.reconfigure(stderr=True)
     try:
         with redirect_stdout(sys.stderr):
@@ -66,33 +141,45 @@ def bars_aside() -> Iterator[None]:
         rich.reconfigure()
 
 
-def show(frame: pd.DataFrame, title: str) -> None:
-    """A table; names in its first column are never cut, and long cells go on in the next line."""
+def print_table(frame: pd.DataFrame, title: str) -> None:
+    """Print a table; its first column is never cut, long cells wrap.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        The cells; the index is not shown.
+    title : str
+        Printed above the table.
+    """
     table = Table(title=Text(title))
-    for at, column in enumerate(frame.columns):
-        table.add_column(Text(str(column)), no_wrap=at == 0, overflow="fold")
-    for line in frame.itertuples(index=False):
-        table.add_row(*(Text(str(cell)) for cell in line))
+    for position, column in enumerate(frame.columns):
+        table.add_column(Text(str(column)), no_wrap=position == 0, overflow="fold")
+    for row in frame.itertuples(index=False):
+        cells = [Text(str(cell)) for cell in row]
+        table.add_row(*cells)
     Console().print(table)
 
 
 def print_json(content: Any) -> None:
-    """One JSON object, and nothing that other readers do not take: NaN and infinity become null."""
-    typer.echo(json.dumps(plain(content), allow_nan=False))
+    """Print one JSON value in strict syntax: NaN and infinity become null."""
+    typer.echo(json.dumps(to_json_types(content), allow_nan=False))
 
 
 def print_records(frame: pd.DataFrame) -> None:
+    """Print a table as a JSON list with one object per row."""
     print_json(frame.to_dict(orient="records"))
 
 
-def plain(value: Any) -> Any:
-    """NumPy's and Python's values as JSON has them."""
+def to_json_types(value: Any) -> Any:
+    """Convert values of NumPy and Python to those that JSON has."""
     if isinstance(value, Mapping):
-        return {str(key): plain(inner) for key, inner in value.items()}
+        return {str(key): to_json_types(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(inner) for inner in value]
+        return [to_json_types(inner) for inner in value]
     if hasattr(value, "tolist"):
-        return plain(value.tolist())
+        return to_json_types(value.tolist())
     if isinstance(value, float):
         return value if math.isfinite(value) else None
-    return value if isinstance(value, str | int | bool | None) else str(value)
+    if isinstance(value, str | int | bool | None):
+        return value
+    return str(value)

@@ -1,252 +1,229 @@
-"""What is asked: a model, instances, reference rows and a target, read from what was typed."""
+"""Carry out `contrafact explain`: from what was typed to results, saved files and a report."""
 
 from __future__ import annotations
 
-import copy
-import difflib
-import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..data.cleaning import Array
-from ..data.loaders import read_parts
-from ..engine.instances import PLURALS
-from .specs import Layout, parse_rows
+from ..engine import Budget, Counterfactuals
+from ..explainers import recommend
+from ..explainers.registry import check_support, find_explainer
+from ..models.labels import find_class
+from ..nn import load_model
+from .console import Notes
+from .explain_inputs import ExplainInputs, read_inputs
+from .output_files import check_output, paths_by_method
+from .specs import make_constraints
 
 if TYPE_CHECKING:
     from ..engine import Constraints
     from ..explainers.support.explainer import Explainer
-    from ..models import Classifier
-
-#: Without --rows, a page that still opens quickly.
-MOST_ROWS = 200
-#: Below this share of labels that the model agrees with, its outputs may be in another order.
-LITTLE_AGREEMENT = 0.5
-
-Note = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Question:
-    """Instances, which rows of the data they are, and what they are compared with."""
+class ExplainRequest:
+    """Hold the arguments of `contrafact explain` as typed.
 
-    X: Array
-    rows: Array
-    reference: tuple[Array, Array | None]
-    layout: Layout
-    classifier: Classifier
+    The fields are those of the command, described in `contrafact.cli.parameters`; `command` is the
+    command line that repeats the request.
+    """
+
+    model: str
+    data: str
+    methods: Sequence[str] = ()
+    target: str | None = None
+    rows: str | None = None
+    reference: str | None = None
+    label: str | None = None
+    modality: str | None = None
+    pad: bool = False
+    fill: bool = False
+    network: str | None = None
+    trust: bool = False
+    freeze: Sequence[str] = ()
+    bounds: Sequence[str] = ()
+    max_step: float | None = None
+    k: int = 1
+    confidence: float | None = None
+    refine: bool | None = None
+    calls: int | None = None
+    seconds: float | None = None
+    seed: int = 0
+    report: Path | None = None
+    save: Path | None = None
+    command: str = ""
+
+    @property
+    def inputs(self) -> list[str]:
+        """The files that are read."""
+        paths = [self.model, self.data]
+        if self.reference is not None:
+            paths.append(self.reference)
+        return paths
+
+    @property
+    def budget(self) -> Budget | None:
+        """The budget asked for; None where there is none."""
+        if self.calls is None and self.seconds is None:
+            return None
+        return Budget(self.calls, self.seconds)
 
 
-def read_question(
-    model: Any,
-    data: str,
-    reference: str | None,
-    rows: str | None,
-    label: str | None,
-    modality: str | None,
-    pad: bool,
-    fill: bool,
-    note: Note,
-) -> Question:
-    """Read the data as the model takes it, and have the model answer once."""
-    names = getattr(model, "feature_names_in_", None)
-    columns = None if names is None else [str(name) for name in names]
+@dataclass(frozen=True)
+class ExplainOutcome:
+    """Hold what `run_request` found.
 
-    def read(path: str, modality: str | None, columns: Sequence[str] | None) -> Any:
-        return read_parts(path, pad=pad, fill=fill, label=label, modality=modality, columns=columns)
+    Attributes
+    ----------
+    results : dict of str to Counterfactuals
+        The result of each method, with row numbers and names of the data file.
+    inputs : ExplainInputs
+        The data and the model.
+    saved : list of Path
+        Files with arrays that were written.
+    """
 
-    source = read(data, modality, columns)
-    noun = PLURALS[source.modality]
-    X = np.asarray(source.parts[-1][0])
-    chosen = parse_rows(rows, len(X), MOST_ROWS)
-    if rows is None and len(X) > MOST_ROWS:
-        note(f"Explaining the first {MOST_ROWS} of {len(X)} {noun}; --rows chooses others.")
-    if reference is not None:
-        other = read(reference, source.modality, columns or source.names)
-        X_ref, y_ref = other.parts[0]
-        if X_ref.shape[1:] != X.shape[1:]:
-            raise ValueError(
-                f"--reference {reference} holds instances of shape {X_ref.shape[1:]}, {data} of "
-                f"{X.shape[1:]}. Accepted: one shape for both."
-            )
+    results: dict[str, Counterfactuals]
+    inputs: ExplainInputs
+    saved: list[Path] = field(default_factory=list)
+
+    @property
+    def any_valid(self) -> bool:
+        """Whether any counterfactual is valid."""
+        return any(bool(result.valid.any()) for result in self.results.values())
+
+
+@dataclass(frozen=True)
+class ChosenMethod:
+    """Hold a method, its options for `explain`, and the file for its arrays."""
+
+    explainer: Explainer
+    options: dict[str, Any]
+    save: Path | None
+
+
+def run_request(request: ExplainRequest, notes: Notes) -> ExplainOutcome:
+    """Explain what was asked for, save the arrays and write the report.
+
+    Parameters
+    ----------
+    request : ExplainRequest
+        What was typed.
+    notes : Notes
+        Receives what the user should know, such as the method chosen.
+
+    Returns
+    -------
+    ExplainOutcome
+        The results by method.
+
+    Raises
+    ------
+    ValueError, TypeError, OSError, ImportError
+        If something given cannot be used; the message says what and what is accepted.
+    """
+    names = [find_explainer(name).__name__ for name in request.methods]
+    names = list(dict.fromkeys(names))
+    paths = paths_by_method(request.save, names)
+    check_output("--report", request.report, (".html", ".htm"), request.inputs)
+    for path in paths:
+        check_output("--save", path, (".npz",), request.inputs)
+
+    model = load_model(request.model, trust=request.trust, network=request.network)
+    inputs = read_inputs(request, model, notes)
+    target = None
+    if request.target is not None:
+        target = find_class(request.target, inputs.classifier.classes, "--target")
+    constraints = make_constraints(inputs.layout, request.freeze, request.bounds, request.max_step)
+    if names:
+        methods = _named_methods(names, paths, inputs, constraints)
     else:
-        X_ref, y_ref = source.parts[0]
-        if len(source.parts) == 1:
-            note(f"Reference: {data} itself, all {len(X)} {noun}; --reference gives others.")
-    if label is not None and y_ref is None:
-        raise ValueError(f"--label {label!r}: there is no such column in {reference or data}.")
-    if y_ref is not None and len(np.unique(y_ref)) == 1:
-        raise ValueError(
-            f"{reference or data} holds one class only ({y_ref[0]!s:.60}): --reference has to give others."
+        methods = [_recommended_method(paths[0], inputs, constraints, notes)]
+    # All are fitted before any explains: a method that refuses the model does so at once.
+    for method in methods:
+        method.explainer.fit(
+            inputs.classifier,
+            inputs.X_reference,
+            inputs.y_reference,
+            modality=inputs.layout.modality,
         )
-    classifier, flat = _meet(model, X_ref, y_ref, source.modality, data, note)
-    if y_ref is not None:
-        y_ref = as_classes(y_ref, classifier.classes)
-    layout = Layout(X.shape[1:], source.modality, source.names)
-    X, X_ref = (values[:, 0] if flat else values for values in (X[chosen], X_ref))
-    return Question(X, chosen, (X_ref, y_ref), layout, classifier)
+    results = {}
+    for method in methods:
+        result = _explain(method, request, inputs, target, constraints)
+        if method.save is not None:
+            result.save(method.save)  # at once, so that a later failure cannot lose it
+        results[type(method.explainer).__name__] = result
+    if request.report is not None:
+        from ..report import write_report
 
-
-def _meet(
-    model: Any, X: Array, y: Array | None, modality: str, data: str, note: Note
-) -> tuple[Classifier, bool]:
-    """The model as a Classifier that has answered once, and whether it wants series without a channel."""
-    from ..models import as_classifier
-
-    classifier = as_classifier(model)
-    forms = [X, X[:, 0]] if modality == "series" and X.shape[1] == 1 else [X]
-    failures: list[Exception] = []
-    for form in forms:
-        try:
-            copy.copy(classifier).predict_proba(form[:1])
-            break
-        # Torch has no narrower ones for shapes that do not fit; a TypeError is an output that is no tensor.
-        except (RuntimeError, ValueError, TypeError) as error:
-            failures.append(error)
-    else:
-        reason = (
-            str(failures[0]).strip().rpartition("\n")[2].removeprefix("RuntimeError: ").rstrip(".")
+        write_report(
+            results,
+            request.report,
+            reference=inputs.reference,
+            constraints=constraints,
+            command=request.command,
         )
-        hint = ""
-        if modality == "row" and Path(data).suffix.lower() == ".csv":
-            hint = (
-                " If the columns are time steps, pass --modality series; columns that the model does not "
-                "know, such as an identifier, have to be left out of the file."
-            )
-        raise ValueError(
-            f"The model cannot answer for an instance of shape {X.shape[1:]}: {reason}.{hint}"
-        ) from failures[0]
-    unnamed = classifier._classes is None
-    classifier.infer_classes(form, y)
-    if unnamed:
-        _check_order(classifier, form[:MOST_ROWS], None if y is None else y[:MOST_ROWS], note)
-    return classifier, bool(failures)
+    saved = [path for path in paths if path is not None]
+    return ExplainOutcome(results, inputs, saved)
 
 
-def _check_order(classifier: Classifier, X: Array, y: Array | None, note: Note) -> None:
-    """The outputs of a torch model have no names: their order is a guess, and labels can tell a wrong one."""
-    order = ", ".join(map(repr, classifier.classes.tolist()[:10]))
-    if y is None:
-        note(
-            f"The model does not name its classes: they are called {order}. Labels in --reference name them."
-        )
-        return
-    agreement = float(np.mean(classifier.predict(X) == y))
-    if agreement < LITTLE_AGREEMENT:
-        note(
-            f"The model agrees with {agreement:.0%} of the labels only. Its outputs were taken for {order}, "
-            "in this order; is it so?"
-        )
+def _named_methods(
+    names: Sequence[str],
+    paths: Sequence[Path | None],
+    inputs: ExplainInputs,
+    constraints: Constraints | None,
+) -> list[ChosenMethod]:
+    """Make the methods that --method names, and check that they take the data and limits."""
+    modality = inputs.layout.modality
+    methods = []
+    for name, path in zip(names, paths, strict=True):
+        explainer = find_explainer(name)()
+        check_support(explainer, modality, constraints)
+        # An exact result cannot shrink; images change in many pixels, which refining leaves ragged.
+        refine = modality != "image" and not explainer.tags.prototype_model
+        methods.append(ChosenMethod(explainer, {"refine": refine}, path))
+    return methods
 
 
-def as_classes(y: Array, classes: Array) -> Array:
-    """Labels that read like the model's classes, as these: 1 for '1'."""
-    by_text = {str(label): label for label in classes.tolist()}
-    if (y.dtype.kind in "US") == (classes.dtype.kind in "US") or not {*map(str, y.tolist())} <= {
-        *by_text
-    }:
-        return y
-    return np.array([by_text[str(label)] for label in y.tolist()])
+def _recommended_method(
+    path: Path | None, inputs: ExplainInputs, constraints: Constraints | None, notes: Notes
+) -> ChosenMethod:
+    """Take the method that is recommended for the model and the data, and note why."""
+    recommendation = recommend(inputs.classifier, inputs.layout.modality, constraints)
+    name = type(recommendation.method).__name__
+    notes.add(f"Method: {name}. {recommendation.reason} --method chooses others.")
+    return ChosenMethod(recommendation.method, recommendation.options, path)
 
 
-def find_target(text: str | None, classes: Array) -> Any:
-    """The class that was typed, whatever its type."""
-    if text is None:
-        return None
-    labels = classes.tolist()
-    for label in labels:
-        if text == str(label) or (isinstance(label, float) and _is_number(text, label)):
-            return label
-    known = ", ".join(map(repr, labels[:20])) + (f", … ({len(labels)})" if len(labels) > 20 else "")
-    raise ValueError(f"--target {text!r} is not a class of this model. Classes: {known}.")
-
-
-def _is_number(text: str, value: float) -> bool:
-    try:
-        return float(text) == value
-    except ValueError:
-        return False
-
-
-def method_names(typed: Sequence[str]) -> list[str]:
-    """Methods by their names, in any case."""
-    from ..explainers.registry import explainer_classes
-
-    known = {name.lower(): name for name in explainer_classes()}
-    for name in typed:
-        if name.lower() not in known:
-            close = difflib.get_close_matches(name.lower(), known, n=1)
-            guess = f" Did you mean {known[close[0]]}?" if close else ""
-            raise ValueError(
-                f"--method {name!r} is unknown.{guess} Methods: {', '.join(known.values())}."
-            )
-    return list(dict.fromkeys(known[name.lower()] for name in typed))
-
-
-def choose_methods(
-    names: Sequence[str], question: Question, constraints: Constraints | None, note: Note
-) -> dict[str, Explainer]:
-    """The explainers asked for, or the default one, able to take these data and limits."""
-    from ..explainers.registry import explainer_classes
-
-    if not names:
-        names = [_default_method(question, constraints)]
-        note(f"Method: {names[0]}, the default here; --method takes others.")
-    known, modality = explainer_classes(), question.layout.modality
-    for name in names:
-        tags = known[name].tags
-        if modality not in tags.modalities:
-            raise ValueError(
-                f"--method {name} takes {' and '.join(tags.modalities)} data, not {modality}."
-            )
-        missing = sorted(constraints.kinds - tags.constraints) if constraints else []
-        if missing:
-            raise ValueError(
-                f"--method {name} cannot keep limits of this kind: {', '.join(missing)}."
-            )
-    return {name: known[name]() for name in names}
-
-
-def _default_method(question: Question, constraints: Constraints | None) -> str:
-    if _is_exact(question, constraints):
-        return "PrototypeCounterfactual"
-    if question.layout.modality == "image":
-        # Without gradients SVCE asks the model far too often.
-        return "SVCE" if question.classifier.differentiable else "LineSearch"
-    return {"series": "CELS", "row": "CoMTE"}[question.layout.modality]
-
-
-def _is_exact(question: Question, constraints: Constraints | None) -> bool:
-    from ..explainers import PrototypeCounterfactual
-
-    if constraints is not None and constraints.kinds - PrototypeCounterfactual.tags.constraints:
-        return False
-    X, y = question.reference
-    try:
-        PrototypeCounterfactual().fit(question.classifier, X, y, modality=question.layout.modality)
-    except TypeError:  # not a prototype model, or not one with a metric
-        return False
-    return True
-
-
-def check_output(
-    option: str, path: Path | None, suffixes: Sequence[str], inputs: Sequence[str]
-) -> None:
-    """Refuse before the work starts what could not be written after it."""
-    if path is None:
-        return
-    if path.suffix.lower() not in suffixes:
-        raise ValueError(
-            f"{option} {path} has suffix {path.suffix!r}. Accepted: {', '.join(suffixes)}."
-        )
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"{option} {path}: the folder {path.parent} does not exist.")
-    if path.is_dir() or not os.access(path.parent, os.W_OK):
-        raise ValueError(f"{option} {path} cannot be written.")
-    for name in inputs:
-        if path.exists() and Path(name).exists() and path.samefile(name):
-            raise ValueError(f"{option} {path} would overwrite what is read. Give another name.")
+def _explain(
+    method: ChosenMethod,
+    request: ExplainRequest,
+    inputs: ExplainInputs,
+    target: Any,
+    constraints: Constraints | None,
+) -> Counterfactuals:
+    """Explain with one method; the result has the row numbers and names of the data file."""
+    options = dict(method.options)
+    if request.refine is not None:
+        options["refine"] = request.refine
+    result = method.explainer.explain(
+        inputs.X,
+        target,
+        constraints=constraints,
+        k=request.k,
+        budget=request.budget,
+        confidence=request.confidence,
+        random_state=request.seed,
+        progress=True,
+        **options,
+    )
+    names = inputs.layout.names
+    return replace(
+        result,
+        source=inputs.rows[result.source],
+        names=None if names is None else np.array(names),
+    )

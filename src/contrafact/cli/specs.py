@@ -1,4 +1,4 @@
-"""The small languages of --rows, --freeze and --bounds."""
+"""Parsers for the values of --rows, --freeze and --bounds."""
 
 from __future__ import annotations
 
@@ -17,19 +17,48 @@ if TYPE_CHECKING:
 
 WINDOW = re.compile(r"(\d*):(\d*)")
 NUMBERED = re.compile(r"(?:ch|channel|column|feature) ?(\d+)")
-#: Modality: what the first axis is made of, and examples of what --freeze takes.
-PARTS = {
-    "row": ("column", "'age', 'column 3' or '0:3' (columns 0 to 2)"),
-    "series": (
-        "channel",
-        "'0:90' (time steps 0 to 89), 'x', 'ch 2' or 'x:0:30' (steps of one channel)",
-    ),
-    "image": ("channel", "'0:4' (lines), '0:4,2:6' (lines, columns), 'ch 0' or 'ch 0:0:4'"),
+#: One or two windows, after the name of a channel where there is one. A name may contain colons.
+PLACE = re.compile(r"(?:(.+):)?(\d*:\d*(?:,\d*:\d*)?)")
+
+#: What the first axis of an instance counts.
+PARTS = {"row": "column", "series": "channel", "image": "channel"}
+#: What --freeze accepts, for messages.
+FREEZE_EXAMPLES = {
+    "row": "'age', 'column 3' or '0:3' (columns 0 to 2)",
+    "series": "'0:90' (time steps 0 to 89), 'x', 'ch 2' or 'x:0:30' (steps of one channel)",
+    "image": "'0:4' (lines), '0:4,2:6' (lines, columns), 'ch 0' or 'ch 0:0:4'",
 }
+#: How many names of columns or channels a message lists.
+MOST_NAMES = 8
 
 
 def parse_rows(spec: str | None, n: int, most: int) -> Array:
-    """Row numbers: "0:40", "3,17", "0:3,17:20"; None: the first `most`."""
+    """Parse row numbers: "0:40", "3,17" or "0:3,17:20".
+
+    Parameters
+    ----------
+    spec : str or None
+        The value of --rows; None selects the first `most` rows.
+    n : int
+        Number of rows there are.
+    most : int
+        Number of rows without a selection.
+
+    Returns
+    -------
+    array of int
+        Row numbers in the order given, each once.
+
+    Raises
+    ------
+    ValueError
+        If a part cannot be parsed or lies outside the rows.
+
+    Examples
+    --------
+    >>> parse_rows("3,0:2", 20, 200).tolist()
+    [3, 0, 1]
+    """
     if spec is None:
         return np.arange(min(n, most))
     rows: list[int] = []
@@ -42,17 +71,27 @@ def parse_rows(spec: str | None, n: int, most: int) -> Array:
             chosen = range(int(part), int(part) + 1)
         else:
             raise ValueError(
-                f"--rows {spec!r}: {part!r} is no row. Accepted: 0:40, 3,17 or 0:3,17:20."
+                f"--rows {spec!r}: {part!r} is not a row. Accepted: 0:40, 3,17 or 0:3,17:20."
             )
         if not len(chosen) or chosen[-1] >= n:
             raise ValueError(f"--rows {spec!r}: {part!r} is not within the {n} rows, 0 to {n - 1}.")
-        rows += chosen
+        rows.extend(chosen)
     return np.array(list(dict.fromkeys(rows)))
 
 
 @dataclass(frozen=True)
 class Layout:
-    """What one instance looks like, and what its columns or channels are called."""
+    """Describe one instance, to resolve --freeze and --bounds.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Shape of an instance: (features,), (channels, length) or (channels, height, width).
+    modality : {"series", "image", "row"}
+        The kind of data.
+    names : sequence of str, optional
+        Names of the columns or channels.
+    """
 
     shape: tuple[int, ...]
     modality: Modality
@@ -60,26 +99,46 @@ class Layout:
 
     @property
     def part(self) -> str:
-        return PARTS[self.modality][0]
+        """What the first axis counts: "column" or "channel"."""
+        return PARTS[self.modality]
 
     def position(self, name: str) -> int | None:
-        """Of a column or channel, by its name or number."""
+        """Return the position of a column or channel by its name or number; None if unknown."""
         if self.names is not None and name in self.names:
             return list(self.names).index(name)
         numbered = NUMBERED.fullmatch(name)
-        return (
-            int(numbered[1]) if numbered is not None and int(numbered[1]) < self.shape[0] else None
-        )
+        if numbered is None:
+            return None
+        number = int(numbered[1])
+        return number if number < self.shape[0] else None
 
     def known(self) -> str:
-        """For errors: which columns or channels there are."""
+        """Return which columns or channels there are, for messages."""
         if self.names is None:
             return f"{self.part} 0 to {self.shape[0] - 1}"
-        shown = ", ".join(map(repr, self.names[:8]))
-        return f"{self.part}s {shown}" + (f", … ({len(self.names)})" if len(self.names) > 8 else "")
+        listed = ", ".join(repr(name) for name in self.names[:MOST_NAMES])
+        if len(self.names) > MOST_NAMES:
+            listed += f", … ({len(self.names)})"
+        return f"{self.part}s {listed}"
 
     def frozen(self, specs: Sequence[str]) -> Array | None:
-        """The mask of what may not change; None where nothing was said."""
+        """Parse the values of --freeze.
+
+        Parameters
+        ----------
+        specs : sequence of str
+            Each names a part that may not change.
+
+        Returns
+        -------
+        boolean array of the instance's shape, or None
+            The union of the parts; None where there is no spec.
+
+        Raises
+        ------
+        ValueError
+            If a spec cannot be parsed or lies outside the instance.
+        """
         if not specs:
             return None
         mask = np.zeros(self.shape, dtype=bool)
@@ -88,79 +147,140 @@ class Layout:
         return mask
 
     def _place(self, spec: str) -> Any:
+        """Return the index of the part that a spec of --freeze names."""
         whole = self.position(spec)
         if whole is not None:
             return whole
-        # A name may have colons itself: windows are at the end.
-        parts = re.fullmatch(r"(?:(.+):)?(\d*:\d*(?:,\d*:\d*)?)", spec)
-        axes = self.shape if self.modality == "row" else self.shape[1:]
-        if parts is None or (parts[1] is not None and self.modality == "row"):
-            raise self._unknown(spec)
-        channel = slice(None) if parts[1] is None else self.position(parts[1])
+        parts = PLACE.fullmatch(spec)
+        if parts is None:
+            raise self._not_understood(spec)
+        name = parts[1]
         windows = parts[2].split(",")
-        if channel is None or len(windows) > len(axes):
-            raise self._unknown(spec)
-        within = [
-            self._window(spec, window, size) for window, size in zip(windows, axes, strict=False)
-        ]
-        return tuple(within) if self.modality == "row" else (channel, *within)
+        if self.modality == "row":
+            if name is not None:
+                raise self._not_understood(spec)
+            return self._windows(spec, windows, self.shape)
+        channel = slice(None) if name is None else self.position(name)
+        if channel is None:
+            raise self._not_understood(spec)
+        return (channel, *self._windows(spec, windows, self.shape[1:]))
 
-    def _window(self, spec: str, window: str, size: int) -> slice:
-        first, last = window.split(":")
-        start, stop = int(first or 0), int(last or size)
-        if not start < stop <= size or window == ":":
-            raise ValueError(f"--freeze {spec!r}: {window!r} is not a window within 0:{size}.")
-        return slice(start, stop)
+    def _windows(
+        self, spec: str, windows: Sequence[str], sizes: Sequence[int]
+    ) -> tuple[slice, ...]:
+        """Return one slice per window, each within its axis."""
+        if len(windows) > len(sizes):
+            raise self._not_understood(spec)
+        slices = []
+        for window, size in zip(windows, sizes, strict=False):
+            first, last = window.split(":")
+            start = int(first or 0)
+            stop = int(last or size)
+            if not start < stop <= size or window == ":":
+                raise ValueError(f"--freeze {spec!r}: {window!r} is not a window within 0:{size}.")
+            slices.append(slice(start, stop))
+        return tuple(slices)
 
-    def _unknown(self, spec: str) -> ValueError:
+    def _not_understood(self, spec: str) -> ValueError:
+        """Return the error for a spec of --freeze that cannot be parsed."""
         return ValueError(
-            f"--freeze {spec!r} is not understood. Accepted: {PARTS[self.modality][1]}. "
+            f"--freeze {spec!r} is not understood. Accepted: {FREEZE_EXAMPLES[self.modality]}. "
             f"There are {self.known()}."
         )
 
     def bounds(self, specs: Sequence[str]) -> tuple[Array | None, Array | None]:
-        """Lower and upper bounds of every value; a later one takes the place of an earlier one."""
+        """Parse the values of --bounds.
+
+        Parameters
+        ----------
+        specs : sequence of str
+            Intervals, each for all values or for one column or channel; a later one replaces an
+            earlier one.
+
+        Returns
+        -------
+        lower, upper : arrays of the instance's shape, or None
+            The bounds of every value; None where there is no spec.
+
+        Raises
+        ------
+        ValueError
+            If a spec cannot be parsed.
+        """
         if not specs:
             return None, None
-        lower, upper = np.full(self.shape, -np.inf), np.full(self.shape, np.inf)
+        lower = np.full(self.shape, -np.inf)
+        upper = np.full(self.shape, np.inf)
         for spec in specs:
             name, _, interval = spec.rpartition("=")
             place: Any = self.position(name.strip()) if name else ...
             if place is None:
                 raise ValueError(
-                    f"--bounds {spec!r}: there is no {self.part} {name!r}. There are {self.known()}."
+                    f"--bounds {spec!r}: there is no {self.part} {name!r}. "
+                    f"There are {self.known()}."
                 )
-            lower[place], upper[place] = _interval(spec, interval)
+            low, high = _parse_interval(spec, interval)
+            lower[place] = low
+            upper[place] = high
         return lower, upper
 
 
-def _interval(spec: str, text: str) -> tuple[float, float]:
-    ends = text.split(":")
+def _parse_interval(spec: str, text: str) -> tuple[float, float]:
+    """Return the ends of "LOW:HIGH", one of which may be missing."""
+    not_understood = ValueError(
+        f"--bounds {spec!r} is not understood. Accepted: LOW:HIGH, LOW:, :HIGH, for one column or "
+        "channel NAME=LOW:HIGH, e.g. 0:1 or glucose=3:12."
+    )
+    low_text, colon, high_text = text.partition(":")
+    if not colon or text == ":":
+        raise not_understood
     try:
-        low, high = ends
-        interval = float(low or "-inf"), float(high or "inf")
+        low = float(low_text or "-inf")
+        high = float(high_text or "inf")
     except ValueError:
-        interval = (np.nan, np.nan)
-    if interval[0] > interval[1]:
+        raise not_understood from None
+    if np.isnan(low) or np.isnan(high):
+        raise not_understood
+    if low > high:
         raise ValueError(
-            f"--bounds {spec!r}: the lowest value, {ends[0]}, is above the highest, {ends[1]}."
+            f"--bounds {spec!r}: the lowest value, {low_text}, is above the highest, {high_text}."
         )
-    if np.isnan(interval).any() or text == ":":
-        raise ValueError(
-            f"--bounds {spec!r} is not understood. Accepted: LOW:HIGH, LOW:, :HIGH, for one column or "
-            "channel NAME=LOW:HIGH, e.g. 0:1 or glucose=3:12."
-        )
-    return interval
+    return low, high
 
 
 def make_constraints(
     layout: Layout, freeze: Sequence[str], bounds: Sequence[str], max_step: float | None
 ) -> Constraints | None:
-    """The limits asked for; None where there are none."""
+    """Make the constraints that --freeze, --bounds and --max-step ask for.
+
+    Parameters
+    ----------
+    layout : Layout
+        The instances.
+    freeze, bounds : sequence of str
+        Values of the options.
+    max_step : float or None
+        Largest change from one time step to the next.
+
+    Returns
+    -------
+    Constraints or None
+        None where nothing is limited.
+
+    Raises
+    ------
+    ValueError
+        If a value cannot be parsed, or --max-step is given for data other than series.
+    """
     from ..engine import Constraints
 
     lower, upper = layout.bounds(bounds)
-    limits = Constraints(lower, upper, layout.frozen(freeze), max_step)
+    constraints = Constraints(
+        lower=lower,
+        upper=upper,
+        frozen=layout.frozen(freeze),
+        max_step=max_step,
+    )
     if max_step is not None and layout.modality != "series":
         raise ValueError(f"--max-step applies to series; these are {layout.modality} data.")
-    return limits if limits.kinds else None
+    return constraints if constraints.kinds else None

@@ -1,114 +1,170 @@
-"""What came of it: told in sentences, or as JSON."""
+"""Summarize the outcome of `contrafact explain`: sentences for a reader, a dictionary for JSON."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .console import say, show
+from ..report.sentences import outcome as outcome_sentences
+from ..report.sentences import sentence
+from ..report.words import note, row_name
+from .console import print_table, print_text
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from ..engine import Counterfactuals
-    from ..explainers.support.explainer import Explainer
-    from .explain_request import Question
+    from .explain_request import ExplainOutcome, ExplainRequest
 
-#: How many changes, and how many failures, are told one by one.
+#: How many changes, and how many failures, are printed one by one.
 MOST_EXAMPLES = 3
-MOST_REASONS = 5
+MOST_FAILURES = 5
 
 
-def explained(
-    explainer: Explainer, question: Question, target: Any, **options: Any
-) -> Counterfactuals:
-    """The result with the rows and names of the file, not those of the request."""
-    result = explainer.explain(question.X, target, progress=True, **options)
-    names = None if question.layout.names is None else np.array(question.layout.names)
-    return replace(result, source=question.rows[result.source], names=names)
+def summarize(
+    request: ExplainRequest, outcome: ExplainOutcome, notes: Sequence[str]
+) -> dict[str, Any]:
+    """Return everything about an outcome, for `print_json`.
 
+    Parameters
+    ----------
+    request : ExplainRequest
+        What was typed.
+    outcome : ExplainOutcome
+        What was found.
+    notes : sequence of str
+        Notes printed on the way.
 
-def describe(result: Counterfactuals) -> dict[str, Any]:
-    statuses, counts = np.unique(result.status, return_counts=True)
-    moved = result.status == "valid"
-    already = result.status == "already_target"
+    Returns
+    -------
+    dict
+        The command, the data, and for each method its settings, costs and rows.
+    """
+    methods = [
+        {"method": name, **summarize_result(result)} for name, result in outcome.results.items()
+    ]
     return {
-        "asked": len(np.unique(result.source[~already])),
-        "reached": len(np.unique(result.source[result.valid & ~already])),
-        "already": len(np.unique(result.source[already])),
+        "command": request.command,
+        "modality": outcome.inputs.layout.modality,
+        "classes": outcome.inputs.classifier.classes,
+        "notes": notes,
+        "methods": methods,
+        "files": {"report": request.report, "save": outcome.saved},
+    }
+
+
+def summarize_result(result: Counterfactuals) -> dict[str, Any]:
+    """Return counts, costs, settings and rows of one result."""
+    statuses, counts = np.unique(result.status, return_counts=True)
+    already = result.status == "already_target"
+    moved = result.status == "valid"
+    typical_change = None
+    if moved.any():
+        typical_change = float(np.median(result.changed_fraction[moved]))
+    return {
+        "asked": _count_sources(result, ~already),
+        "reached": _count_sources(result, result.valid & ~already),
+        "already": _count_sources(result, already),
         "statuses": dict(zip(statuses.tolist(), counts.tolist(), strict=True)),
-        "changed_fraction": float(np.median(result.changed_fraction[moved]))
-        if moved.any()
-        else None,
+        "changed_fraction": typical_change,
         "seconds": float(result.seconds.sum()),
         "calls": int(result.calls.sum()),
         "parameters": result.provenance["parameters"],
         "options": result.provenance["options"],
         "seed": result.provenance["seed"],
-        "rows": [
-            {**row, **_what_changed(result, i)}
-            for i, row in enumerate(result.to_frame().to_dict(orient="records"))
-        ],
+        "rows": _summarize_rows(result),
     }
 
 
-def _what_changed(result: Counterfactuals, i: int) -> dict[str, Any]:
-    """The sentence of the report, and of a row every value before and after."""
-    from ..report.sentences import sentence
-
-    told: dict[str, Any] = {"sentence": sentence(result, i)}
-    if result.modality == "row":
-        names = range(result.X.shape[1]) if result.names is None else result.names
-        told["changes"] = {
-            str(names[j]): [result.X[i][j], result.X_cf[i][j]]
-            for j in np.flatnonzero(result.changed[i]).tolist()
-        }
-    return told
+def _count_sources(result: Counterfactuals, mask: Any) -> int:
+    """Count the instances that have a counterfactual in the mask."""
+    return len(np.unique(result.source[mask]))
 
 
-def tell(results: dict[str, Counterfactuals]) -> None:
-    """What came out, in the words of the report."""
-    if len(results) > 1:
-        _compare(results)
-    for name, result in results.items():
-        _tell_one(result, "" if len(results) == 1 else f"{name}: ", examples=len(results) == 1)
+def _summarize_rows(result: Counterfactuals) -> list[dict[Any, Any]]:
+    """Return the table of a result with a sentence for each row, and for rows their changes."""
+    rows: list[dict[Any, Any]] = result.to_frame().to_dict(orient="records")
+    for i, row in enumerate(rows):
+        row["sentence"] = sentence(result, i)
+        if result.modality == "row":
+            row["changes"] = _changes(result, i)
+    return rows
 
 
-def _tell_one(result: Counterfactuals, who: str, examples: bool) -> None:
-    from ..report.sentences import outcome, sentence
-    from ..report.words import note, row_name
+def _changes(result: Counterfactuals, i: int) -> dict[str, list[Any]]:
+    """Return the values of a row that changed, before and after, by the name of the column."""
+    x = result.X[i]
+    x_cf = result.X_cf[i]
+    names = range(len(x)) if result.names is None else result.names
+    changed = np.flatnonzero(result.changed[i]).tolist()
+    return {str(names[j]): [x[j], x_cf[j]] for j in changed}
 
-    say(who + " ".join(outcome(result)))
-    reached = np.flatnonzero(result.status == "valid").tolist()
-    for i in reached[:MOST_EXAMPLES] if examples else []:
-        say(f"  {row_name(result, i)}: {sentence(result, i)}")
+
+def print_outcome(request: ExplainRequest, outcome: ExplainOutcome) -> None:
+    """Print the results, the files written and the command that repeats the request.
+
+    Parameters
+    ----------
+    request : ExplainRequest
+        What was typed.
+    outcome : ExplainOutcome
+        What was found.
+    """
+    results = outcome.results
+    if len(results) == 1:
+        (result,) = results.values()
+        _print_result(result)
+    else:
+        title = "Means over all rows, failures included"
+        print_table(_comparison(results), title)
+        for name, result in results.items():
+            _print_result(result, name)
+    if request.report is not None:
+        print_text(f"Report: {request.report}")
+    if outcome.saved:
+        print_text(f"Arrays: {', '.join(map(str, outcome.saved))}")
+    print_text(f"Again: {request.command}")
+
+
+def _print_result(result: Counterfactuals, name: str | None = None) -> None:
+    """Print one result: how many were reached, some changes, and failures with their reasons.
+
+    With a name, as one of several methods, the changes are left out.
+    """
+    prefix = "" if name is None else f"{name}: "
+    print_text(prefix + " ".join(outcome_sentences(result)))
+    if name is None:
+        reached = np.flatnonzero(result.status == "valid").tolist()
+        for i in reached[:MOST_EXAMPLES]:
+            print_text(f"  {row_name(result, i)}: {sentence(result, i)}")
     failed = np.flatnonzero(~result.valid).tolist()
-    for i in failed[:MOST_REASONS]:
-        say(f"  {row_name(result, i)}: {note(result, i)}")
-    if len(failed) > MOST_REASONS:
-        say(
-            f"  … and {len(failed) - MOST_REASONS} more that were not reached; --json or --report lists all."
-        )
+    for i in failed[:MOST_FAILURES]:
+        print_text(f"  {row_name(result, i)}: {note(result, i)}")
+    more = len(failed) - MOST_FAILURES
+    if more > 0:
+        print_text(f"  … and {more} more that were not reached; --json or --report lists all.")
 
 
-def _compare(results: dict[str, Counterfactuals]) -> None:
+def _comparison(results: dict[str, Counterfactuals]) -> pd.DataFrame:
+    """Return the table that compares methods."""
     import pandas as pd
 
-    from ..metrics.evaluation import evaluate
+    from ..metrics import evaluate
 
-    lines = []
+    rows = []
     for name, result in results.items():
-        scores = evaluate(result, ["valid", "sparsity", "l2", "calls", "seconds"]).mean(
-            numeric_only=True
-        )
-        lines.append(
+        scores = evaluate(result, ["valid", "sparsity", "l2", "calls", "seconds"])
+        means = scores.mean(numeric_only=True)
+        rows.append(
             {
                 "method": name,
-                "reached": f"{scores['valid']:.0%}",
-                "changed": f"{scores['sparsity']:.1%}",
-                "distance (l2)": f"{scores['l2']:.3g}",
-                "model rows each": f"{scores['calls']:.0f}",
-                "seconds each": f"{scores['seconds']:.3g}",
+                "reached": f"{means['valid']:.0%}",
+                "changed": f"{means['sparsity']:.1%}",
+                "distance (l2)": f"{means['l2']:.3g}",
+                "model rows each": f"{means['calls']:.0f}",
+                "seconds each": f"{means['seconds']:.3g}",
             }
         )
-    show(pd.DataFrame(lines), "Means over all rows, failures included")
+    return pd.DataFrame(rows)

@@ -8,6 +8,7 @@ from .glacier import Glacier
 from .latentcf import LatentCF
 from .nativeguide import NativeGuide
 from .prototype_counterfactual import PrototypeCounterfactual
+from .recommendation import Recommendation, recommend
 from .registry import explain, list_explainers
 from .sets import SETS
 from .svce import SVCE
@@ -29,8 +30,10 @@ __all__ = [
     "PrototypeCounterfactual",
     "RandomMask",
     "RandomTarget",
+    "Recommendation",
     "TSEvo",
     "class_audit",
     "explain",
     "list_explainers",
+    "recommend",
 ]

@@ -1,35 +1,152 @@
-"""Which methods there are, and the one-line way to use them."""
+"""Find methods by name, list them, and explain in one call."""
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import inspect
 import pkgutil
 from typing import TYPE_CHECKING, Any
 
-from ..engine import Counterfactuals
-from ..explainers.support.explainer import Explainer
+import numpy as np
+
+from ..engine import Constraints, Counterfactuals
+from ..models import as_classifier
+from .recommendation import recommend
+from .support.explainer import Explainer
 
 if TYPE_CHECKING:
     import pandas as pd
 
-DEFAULT_METHOD = "LineSearch"
-
 
 def explainer_classes() -> dict[str, type[Explainer]]:
-    """Every concrete explainer defined in this room, by name: a new file is found by itself."""
-    room = importlib.import_module(__package__)
+    """Return every concrete explainer of this package by name; a new file is found by itself."""
+    package = importlib.import_module(__package__)
     found = {}
-    for module in pkgutil.iter_modules(room.__path__):
-        for name, member in vars(importlib.import_module(f"{__package__}.{module.name}")).items():
-            ours = inspect.isclass(member) and member.__module__.startswith(__package__)
-            if ours and issubclass(member, Explainer) and not inspect.isabstract(member):
+    for info in pkgutil.iter_modules(package.__path__):
+        module = importlib.import_module(f"{__package__}.{info.name}")
+        for name, member in vars(module).items():
+            if _is_method(member):
                 found[name] = member
     return dict(sorted(found.items()))
 
 
+def _is_method(member: Any) -> bool:
+    """Return whether a module's member is a concrete explainer of this package."""
+    if not inspect.isclass(member) or not issubclass(member, Explainer):
+        return False
+    return member.__module__.startswith(__package__) and not inspect.isabstract(member)
+
+
+def find_explainer(name: str) -> type[Explainer]:
+    """Return the explainer with a name, whatever its case.
+
+    Parameters
+    ----------
+    name : str
+        Name of a class in this package, such as "CELS" or "cels".
+
+    Returns
+    -------
+    type
+        The class.
+
+    Raises
+    ------
+    ValueError
+        If there is none; the message lists the names and the one that is most similar.
+
+    Examples
+    --------
+    >>> find_explainer("comte").__name__
+    'CoMTE'
+    """
+    classes = explainer_classes()
+    by_lower_case = {known.lower(): cls for known, cls in classes.items()}
+    wanted = name.lower()
+    if wanted in by_lower_case:
+        return by_lower_case[wanted]
+    guess = ""
+    for similar in difflib.get_close_matches(wanted, by_lower_case, n=1):
+        guess = f" Did you mean {by_lower_case[similar].__name__}?"
+    raise ValueError(f"method {name!r} is unknown.{guess} Methods: {', '.join(classes)}.")
+
+
+def as_explainer(method: str | Explainer) -> Explainer:
+    """Return an explainer for a method given by name or as an object.
+
+    Parameters
+    ----------
+    method : str or Explainer
+        A name, for the method with its default parameters; or the explainer itself.
+
+    Returns
+    -------
+    Explainer
+        A new one for a name, else the object given.
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown.
+    TypeError
+        If it is neither, for example a class.
+    """
+    if isinstance(method, str):
+        return find_explainer(method)()
+    if isinstance(method, Explainer):
+        return method
+    if inspect.isclass(method):
+        raise TypeError(
+            "method must be an Explainer object or the name of one, got the class "
+            f"{method.__name__}; create it first: {method.__name__}()."
+        )
+    raise TypeError(f"method must be an Explainer object or the name of one, got {method!r}.")
+
+
+def check_support(
+    explainer: Explainer, modality: str, constraints: Constraints | None = None
+) -> None:
+    """Check that a method takes a kind of data and can keep the constraints.
+
+    `fit` and `explain` check the same; this is for refusing a request before any work.
+
+    Parameters
+    ----------
+    explainer : Explainer
+        The method, fitted or not.
+    modality : {"series", "image", "row"}
+        The kind of data.
+    constraints : Constraints, optional
+        The limits asked for.
+
+    Raises
+    ------
+    ValueError
+        If the method does not support one of them.
+    """
+    name = type(explainer).__name__
+    tags = explainer.tags
+    if modality not in tags.modalities:
+        accepted = " and ".join(tags.modalities)
+        raise ValueError(f"{name} takes {accepted} data, not {modality} data.")
+    if constraints is None:
+        return
+    missing = constraints.kinds - tags.constraints
+    if missing:
+        raise ValueError(
+            f"{name} cannot keep constraints of this kind: {', '.join(sorted(missing))}."
+        )
+
+
 def list_explainers() -> pd.DataFrame:
-    """The methods: what each does, what data it takes, whether it uses gradients.
+    """List the methods: what each does, which data it takes, whether it uses gradients.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per method, indexed by name, with the columns "does", "modalities",
+        "multivariate", "gradient" and "constraints".
 
     Examples
     --------
@@ -38,18 +155,20 @@ def list_explainers() -> pd.DataFrame:
     """
     import pandas as pd
 
-    return pd.DataFrame(
-        {
-            name: {
-                "does": (inspect.getdoc(cls) or "").split("\n")[0],
-                "modalities": ", ".join(cls.tags.modalities),
-                "multivariate": cls.tags.multivariate,
-                "gradient": cls.tags.gradient,
-                "constraints": ", ".join(sorted(cls.tags.constraints)),
-            }
-            for name, cls in explainer_classes().items()
-        }
-    ).T
+    rows = {name: _describe(cls) for name, cls in explainer_classes().items()}
+    return pd.DataFrame(rows).T
+
+
+def _describe(cls: type[Explainer]) -> dict[str, Any]:
+    """Return the row of a method in `list_explainers`."""
+    summary, _, _ = (inspect.getdoc(cls) or "").partition("\n")
+    return {
+        "does": summary,
+        "modalities": ", ".join(cls.tags.modalities),
+        "multivariate": cls.tags.multivariate,
+        "gradient": cls.tags.gradient,
+        "constraints": ", ".join(sorted(cls.tags.constraints)),
+    }
 
 
 def explain(
@@ -58,21 +177,37 @@ def explain(
     target: Any = None,
     *,
     reference: Any = None,
-    method: str | Explainer = DEFAULT_METHOD,
+    method: str | Explainer | None = None,
     modality: Any = None,
     **options: Any,
 ) -> Counterfactuals:
-    """Fit a method and explain, in one line.
+    """Fit a method and explain instances, in one call.
 
     Parameters
     ----------
-    model : anything `as_classifier` takes.
-    X : instances to explain.
-    target : None (the runner-up class), one label, or one label each.
-    reference : data the method may learn from: an array, (X_train, y_train), or a Dataset; default: X itself.
-    method : an explainer, or the name of one (`list_explainers`).
-    modality : "series", "image" or "row", where the shape does not tell.
-    **options : as for `Explainer.explain`: constraints, k, budget, refine, confidence, …
+    model : Classifier or model
+        The trained model; anything `as_classifier` takes.
+    X : array of shape (n, ...)
+        Instances to explain: rows (n, features), series (n, channels, length) or (n, length),
+        images (n, channels, height, width).
+    target : label or sequence of n labels, optional
+        The class wanted; default: the runner-up class of each instance.
+    reference : array, (X_train, y_train) or Dataset, optional
+        Data the method may learn from; default: `X` itself.
+    method : str or Explainer, optional
+        An explainer or the name of one (`list_explainers`); default: what `recommend` chooses for
+        the model and the data.
+    modality : {"series", "image", "row"}, optional
+        The kind of data; default: that of the Dataset given as reference, else by the number of
+        dimensions (2: rows, 3: series, 4: images).
+    **options
+        As for `Explainer.explain`: constraints, k, budget, refine, confidence, ... They take
+        precedence over the recommended ones.
+
+    Returns
+    -------
+    Counterfactuals
+        One row per counterfactual.
 
     Examples
     --------
@@ -83,22 +218,31 @@ def explain(
     >>> explain(model, X[:3], target=2, reference=(X, y)).cf_labels.tolist()
     [2, 2, 2]
     """
-    if isinstance(method, str):
-        known = explainer_classes()
-        if method not in known:
-            raise ValueError(f"method {method!r} is unknown. Methods: {', '.join(known)}.")
-        method = known[method]()
-    elif not isinstance(method, Explainer):
-        raise TypeError(f"method must be an Explainer object or the name of one, got {method!r}.")
-    if reference is None:
-        X_reference, y_reference = X, None
-    elif hasattr(reference, "X_train"):
-        X_reference, y_reference = reference.X_train, reference.y_train
+    X_reference, y_reference = X, None
+    if hasattr(reference, "X_train"):
+        X_reference = reference.X_train
+        y_reference = reference.y_train
         modality = modality or reference.modality
     elif isinstance(reference, tuple):
         X_reference, y_reference = reference
-    else:
-        X_reference, y_reference = reference, None
-    return method.fit(model, X_reference, y_reference, modality=modality).explain(
-        X, target, **options
-    )
+    elif reference is not None:
+        X_reference = reference
+
+    if method is None:
+        model = as_classifier(model)
+        modality = modality or _modality_of(X_reference)
+        recommendation = recommend(model, modality, options.get("constraints"))
+        method = recommendation.method
+        options = {**recommendation.options, **options}
+    explainer = as_explainer(method)
+    explainer.fit(model, X_reference, y_reference, modality=modality)
+    return explainer.explain(X, target, **options)
+
+
+def _modality_of(X: Any) -> str:
+    """Return the kind of data that an array of this many dimensions holds."""
+    try:
+        dimensions = np.ndim(X)
+    except ValueError:  # instances of unequal shape: `fit` says so
+        return "series"
+    return {3: "series", 4: "image"}.get(dimensions, "row")
