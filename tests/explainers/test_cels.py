@@ -8,8 +8,7 @@ from sklearn.linear_model import LogisticRegression
 
 import contrafact as cf
 from contrafact.nn.networks import seeded
-from contrafact.search.bisection import segment_ids
-from contrafact.search.gradient_loop import Adam, Point
+from contrafact.search import Adam, Point, segment_ids
 
 ITALY = cf.load_dataset("ItalyPowerDemand")
 MOTIONS = cf.load_dataset("BasicMotions")
@@ -21,12 +20,20 @@ def explain(model, X=X, reference=ITALY, **params):
     return explainer.fit(model, reference.X_train, reference.y_train).explain(X)
 
 
+class FixedTasks(dict):
+    """Tasks that all want class 1, at the model's own temperature."""
+
+    def __init__(self, n):
+        super().__init__(temperature=torch.ones(n, dtype=torch.float64))
+        self.target = torch.ones(n, dtype=torch.long)
+
+
 def loss_of(explainer, theta, p=0.3):
     """The objective at θ with the model's part held at probability p."""
     score = torch.tensor([[np.log(1 - p), np.log(p)]]).expand(len(theta), 2)
     segment = segment_ids(tuple(theta.shape[1:]), 1)
-    one = torch.ones(len(theta), dtype=torch.long)
-    point = Point(theta.flatten(1), theta.flatten(1), theta, score, one.double(), one, one, 0)
+    tasks = FixedTasks(len(theta))
+    point = Point(tasks, theta.flatten(1), theta.flatten(1), theta, score, 0)
     return explainer._loss(point, segment)
 
 
@@ -45,7 +52,7 @@ def test_the_gradient_is_that_of_the_loss():
 
 def test_the_smoothness_term_smooths():
     """Descend on it alone: its value must fall by half, where a wrong sign makes it rise."""
-    explainer = cf.CELS(g=0.0, a=0.0)
+    explainer = cf.CELS(max_coeff=0.0, budget_coeff=0.0)
     theta = torch.rand(1, 1, 30, generator=torch.Generator().manual_seed(0))
     before, step = loss_of(explainer, theta).item(), Adam(0.02)
     for _ in range(30):
@@ -59,11 +66,11 @@ def test_the_smoothness_term_smooths():
 @pytest.mark.parametrize(
     ("option", "value"),
     [
-        ("g", 3.0),
-        ("a", 0.05),
-        ("b", 20.0),
-        ("beta", 1.0),
-        ("lr", 0.01),
+        ("max_coeff", 3.0),
+        ("budget_coeff", 0.05),
+        ("tv_coeff", 20.0),
+        ("tv_beta", 1.0),
+        ("learning_rate", 0.01),
         ("tau", 0.95),
         ("patience", 3),
         ("tolerance", 0.05),
@@ -190,3 +197,50 @@ def test_images_are_refused():
     digits = cf.load_dataset("digits")
     with pytest.raises(ValueError, match="image"):
         cf.CELS().fit(lambda X: X, digits.X_train, digits.y_train)
+
+
+def test_parameters_by_their_old_names_still_work():
+    with pytest.warns(DeprecationWarning, match=r"CELS\(lr=...\) is now learning_rate=..."):
+        old = cf.CELS(g=1.0, a=0.2, b=0.3, beta=2.0, lr=0.05)
+    new = cf.CELS(max_coeff=1.0, budget_coeff=0.2, tv_coeff=0.3, tv_beta=2.0, learning_rate=0.05)
+    assert old.get_params() == new.get_params()
+
+
+def test_the_old_spelling_of_the_guide_still_works(linear):
+    plain = explain(linear, X[:4])
+    with pytest.warns(DeprecationWarning, match="guide='neighbour' is now guide='neighbor'"):
+        old = explain(linear, X[:4], guide="neighbour")
+    np.testing.assert_array_equal(old.X_cf, plain.X_cf)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("max_coeff", -0.1),
+        ("budget_coeff", "0.6"),
+        ("tv_beta", 0),
+        ("learning_rate", "0.1"),
+        ("learning_rate", np.nan),
+        ("max_iter", -3),
+        ("max_iter", 2.5),
+        ("max_iter", True),
+        ("tau", 5),
+        ("patience", 0),
+        ("threshold", 1.0),
+        ("init", "large"),
+        ("binarize", "no"),
+        ("guide", "friend"),
+        ("n_segments", 0),
+        ("n_segments", None),
+    ],
+)
+def test_bad_parameters_are_refused_before_any_work(linear, option, value):
+    with pytest.raises(ValueError, match=f"CELS: {option} must be .*, got {value!r}"):
+        explain(linear, **{option: value})
+
+
+def test_parameters_set_after_fit_are_checked_too(linear):
+    explainer = cf.CELS().fit(linear, ITALY.X_train, ITALY.y_train)
+    explainer.set_params(learning_rate="0.1")
+    with pytest.raises(ValueError, match="learning_rate must be a number above 0, got '0.1'"):
+        explainer.explain(X)

@@ -54,7 +54,7 @@ def test_unimportant_segments_change_more_than_important_ones(network, weights):
     ("option", "value"),
     [
         ("tau", 0.9),
-        ("lr", 0.1),
+        ("learning_rate", 0.1),
         ("max_iter", 3),
         ("patience", 2),
         ("weights", "local"),
@@ -109,3 +109,14 @@ def test_k_counterfactuals_differ(network):
 def test_unknown_weights_are_refused(network):
     with pytest.raises(ValueError, match=r"weights.*'rigid'"):
         explain(network, weights="rigid")
+
+
+@pytest.mark.parametrize("tau", [0.5, 0.7, 0.9])
+def test_tau_is_kept(linear, tau):
+    """The edit shrinks to the smallest multiple at P(target) >= tau, not to the decision boundary."""
+    X = ITALY.X_test[:20]
+    result = cf.Glacier(tau=tau).fit(linear, ITALY.X_train, ITALY.y_train).explain(X)
+    p = result.target_proba[:, 1]
+    assert result.valid.all() and (p >= tau).all() and (p < tau + 0.02).all()
+    refined = cf.Glacier(tau=tau).fit(linear, ITALY.X_train, ITALY.y_train).explain(X, refine=True)
+    assert (refined.target_proba[:, 1] >= tau).all()

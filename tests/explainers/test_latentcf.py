@@ -201,7 +201,7 @@ def test_models_without_gradients_are_felt_out(linear, autoencoder):
 
 def test_forests_are_turned(autoencoder):
     forest = RandomForestClassifier(30, random_state=0).fit(ITALY.X_train[:, 0], ITALY.y_train)
-    result = explain(forest, autoencoder, rows=X[:12], max_iter=100, lr=0.2)
+    result = explain(forest, autoencoder, rows=X[:12], max_iter=100, learning_rate=0.2)
     assert result.valid.all() and not result.info["fallback"].all()
 
 
@@ -247,7 +247,7 @@ def test_important_segments_are_spared(bilstm, autoencoder, weights):
         {"n_segments": 4},
         {"proximity": 1.0},
         {"tau": 0.9},
-        {"lr": 0.2},
+        {"learning_rate": 0.2},
         {"max_iter": 3},
         {"residual": False},
     ],
@@ -274,8 +274,11 @@ def test_the_autoencoder_matters(linear, autoencoder, narrow):
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"weights": "rigid"}, "weights must be one of .*, got 'rigid'"),
-        ({"autoencoder": "vae"}, "'vae' is not an autoencoder"),
+        ({"weights": "rigid"}, "weights must be 'uniform', .*, got 'rigid'"),
+        (
+            {"autoencoder": "vae"},
+            "autoencoder must be 'cnn', 'lstm' or an Autoencoder object, got 'vae'",
+        ),
         (
             {"autoencoder": ConvAutoencoder((1, 9))},
             r"autoencoder takes instances of shape \(1, 9\)",
@@ -294,7 +297,7 @@ def test_errors_name_the_parameter(linear, params, message):
 def test_images_turn(digits):
     data, model, autoencoder = digits
     rows = data.X_test[:20]
-    explainer = cf.LatentCF(autoencoder=autoencoder, n_segments=4, lr=0.1)
+    explainer = cf.LatentCF(autoencoder=autoencoder, n_segments=4, learning_rate=0.1)
     result = explainer.fit(model, data.X_train[:500], data.y_train[:500]).explain(rows)
     assert result.valid.all() and result.info["fallback"].mean() <= 0.3
     nearest = cf.NearestUnlike().fit(model, data.X_train[:500], data.y_train[:500]).explain(rows)

@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 import contrafact as cf
 from contrafact.explainers.nativeguide import barycenter, warping_paths
-from contrafact.explainers.support.importance import averages_over_time
+from contrafact.explainers.support.class_activation import averages_over_time
 from contrafact.nn.networks import FCN, seeded
 
 ITALY = cf.load_dataset("ItalyPowerDemand")

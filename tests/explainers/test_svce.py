@@ -387,17 +387,17 @@ def test_the_unit_of_the_objective_does_not_matter(cnn):
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"norm": 0.5}, r"norm must lie between 1 and inf, got 0\.5"),
-        ({"norm": math.nan}, r"norm must lie between 1 and inf, got nan"),
-        ({"radius": -1}, r"radius must be 'auto' or a finite number above 0, got -1"),
+        ({"norm": 0.5}, r"norm must be a number at least 1, got 0\.5"),
+        ({"norm": math.nan}, r"norm must be a number at least 1, got nan"),
+        ({"radius": -1}, r"radius must be 'auto' or a number above 0, got -1"),
         ({"radius": "small"}, r"radius must be .*'small'"),
         ({"optimizer": "x"}, r"optimizer must be 'afw' or 'apgd', got 'x'"),
         (
             {"optimizer": "apgd", "norm": 1.5},
             r"'apgd' takes norm 1, 2 or inf, got 1\.5; 'afw' takes any",
         ),
-        ({"restarts": 0}, r"restarts must be at least 1"),
-        ({"n_iter": 0}, r"n_iter and restarts must be at least 1, got 0"),
+        ({"restarts": 0}, r"restarts must be a whole number at least 1"),
+        ({"n_iter": 0}, r"n_iter must be a whole number at least 1, got 0"),
         ({"objective": "loss"}, r"objective must be .*'loss'"),
         ({"bounds": (1.0, 0.0)}, r"bounds must be .*; got \(1\.0, 0\.0\)"),
     ],

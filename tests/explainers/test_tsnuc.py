@@ -13,7 +13,7 @@ from torch import nn
 
 import contrafact as cf
 from contrafact.explainers import tsnuc
-from contrafact.explainers.support.code_network import Carrier
+from contrafact.explainers.support.code_network import CodeNetwork
 from contrafact.nn.autoencoders import ConvAutoencoder, LSTMAutoencoder
 from contrafact.nn.networks import FCN, BiLSTM, seeded
 
@@ -26,9 +26,9 @@ X = ITALY.X_test[np.random.default_rng(0).permutation(len(ITALY.X_test))[:60]]
 
 
 @pytest.fixture(scope="module", autouse=True)
-def carriers():
-    """The same codes train the same carrier, so each is trained once: most tests here share theirs."""
-    fit, trained = Carrier.fit, {}
+def networks():
+    """The same codes train the same network, so each is trained once: most tests here share theirs."""
+    fit, trained = CodeNetwork.fit, {}
 
     def fit_once(codes, max_epochs, skip):
         key = codes.numpy().tobytes(), max_epochs, skip
@@ -37,7 +37,7 @@ def carriers():
         return trained[key]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Carrier, "fit", fit_once)
+        patch.setattr(CodeNetwork, "fit", fit_once)
         yield
 
 
@@ -144,7 +144,7 @@ def test_working_in_turns_changes_nothing(linear, autoencoder, monkeypatch, nois
     """Turns of 6 entries: three counterfactuals of a row stay together."""
     explainer = fitted(linear, autoencoder, **noise)
     whole = explainer.explain(X[:6], k=3)
-    monkeypatch.setattr(tsnuc, "MAX_WEIGHTS", 6 * explainer.carrier_.size)
+    monkeypatch.setattr(tsnuc, "MAX_WEIGHTS", 6 * explainer.network_.size)
     turns = explainer.explain(X[:6], k=3)
     np.testing.assert_allclose(turns.X_cf, whole.X_cf, atol=1e-5)
 
@@ -152,7 +152,7 @@ def test_working_in_turns_changes_nothing(linear, autoencoder, monkeypatch, nois
 def test_turns_that_part_a_row_change_nothing_either(linear, autoencoder, monkeypatch):
     explainer = fitted(linear, autoencoder)
     whole = explainer.explain(X[:4], k=3)
-    monkeypatch.setattr(tsnuc, "MAX_WEIGHTS", 4 * explainer.carrier_.size)
+    monkeypatch.setattr(tsnuc, "MAX_WEIGHTS", 4 * explainer.network_.size)
     turns = explainer.explain(X[:4], k=3)
     assert turns.X_cf.shape == whole.X_cf.shape
     np.testing.assert_allclose(turns.X_cf, whole.X_cf, atol=1e-5)
@@ -160,7 +160,7 @@ def test_turns_that_part_a_row_change_nothing_either(linear, autoencoder, monkey
 
 def paper_search(explainer, module, x, target, *, feedback, residual, max_iter, doubling=np.inf):
     """The paper's listing for one instance, in plain torch: its own network, torch's Adam."""
-    autoencoder, carrier = explainer.latent_.autoencoder, explainer.carrier_
+    autoencoder, carrier = explainer.latent_.autoencoder, explainer.network_
     d, place = carrier.latent, explainer.centroids_.place[explainer.centroids_.owner == target]
     network = nn.Sequential(nn.Linear(d, d), nn.ReLU(), nn.Linear(d, d), nn.ReLU(), nn.Linear(d, d))
     layers = [layer for layer in network if isinstance(layer, nn.Linear)]
@@ -241,13 +241,16 @@ def test_gradients_are_not_promised_where_there_are_none(forest, autoencoder):
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"mode": "exact"}, "mode must be one of auto, .*, got 'exact'"),
-        ({"preset": "thesis"}, "preset must be one of library, paper, got 'thesis'"),
+        ({"mode": "exact"}, "mode must be 'auto', .*, got 'exact'"),
+        ({"preset": "thesis"}, "preset must be 'library' or 'paper', got 'thesis'"),
         (
             {"centroids": "medoids"},
-            "centroids must be one of predictions, labels, prototypes, got 'medoids'",
+            "centroids must be 'predictions', 'labels' or 'prototypes', got 'medoids'",
         ),
-        ({"autoencoder": "vae"}, "'vae' is not an autoencoder"),
+        (
+            {"autoencoder": "vae"},
+            "autoencoder must be None, 'cnn', 'lstm' or an Autoencoder object, got 'vae'",
+        ),
         (
             {"autoencoder": ConvAutoencoder((1, 9))},
             r"autoencoder takes instances of shape \(1, 9\)",
@@ -387,7 +390,9 @@ def test_a_centroid_that_decodes_into_another_class_is_told_by_name():
 
 def test_the_centroid_told_is_the_nearest_of_the_target_class():
     X, model = near_and_far()
-    explainer = cf.TSNUC(autoencoder=Pca(X, 3), skip=True, n_centroids=2, lr=0.02).fit(model, X)
+    explainer = cf.TSNUC(autoencoder=Pca(X, 3), skip=True, n_centroids=2, learning_rate=0.02).fit(
+        model, X
+    )
     rows = 0.3 * np.sign(np.arange(8) - 3.5)[:, None, None] + np.zeros((8, 1, 10))
     result = explainer.explain(rows, target="far")
     place = explainer.centroids_.place[torch.from_numpy(result.info["centroid"])]
@@ -463,7 +468,14 @@ def test_a_row_that_turns_with_noise_is_tried_without(linear, rough):
     """F is the identity and stands still, so without noise there is only the plain reconstruction: where that
     is in the target class it must be the answer, elsewhere the noisy point stays."""
     explainer = fitted(
-        linear, rough, skip=True, lr=0.0, noise_std=1.0, residual=False, shorten=False, max_iter=100
+        linear,
+        rough,
+        skip=True,
+        learning_rate=1e-300,
+        noise_std=1.0,
+        residual=False,
+        shorten=False,
+        max_iter=100,
     )
     result = explainer.explain(X)
     plain = decoded(rough, X)
@@ -525,7 +537,7 @@ def test_rows_that_do_not_turn_take_the_line_and_say_so(linear, autoencoder):
 def test_the_edit_is_a_movement_of_the_decoder(linear):
     """The decoder's plane is all the method may move in; the line to a neighbor leaves it."""
     pca = Pca(ITALY.X_train, 6)
-    result = fitted(linear, pca, skip=True, max_iter=300, lr=5e-3).explain(X[:20])
+    result = fitted(linear, pca, skip=True, max_iter=300, learning_rate=5e-3).explain(X[:20])
     axes, edit = pca.axes.numpy(), result.delta.reshape(20, -1)
     outside = np.linalg.norm(edit - edit @ axes @ axes.T, axis=1) / np.linalg.norm(edit, axis=1)
     searched = ~result.info["fallback"]
@@ -597,7 +609,13 @@ def test_several_channels_classes_and_wishes_at_once(motions):
     model, autoencoder = motions
     # Movements have no common phase and so no mean worth going to: the model leads.
     explainer = fitted(
-        model, autoencoder, MOTIONS, max_iter=150, lr=3e-3, lambda_model=1.0, lambda_centroid=0.0
+        model,
+        autoencoder,
+        MOTIONS,
+        max_iter=150,
+        learning_rate=3e-3,
+        lambda_model=1.0,
+        lambda_centroid=0.0,
     )
     rows = MOTIONS.X_test[::4]
     result = explainer.explain(rows, k=2, confidence=0.8, budget=cf.Budget(calls=500 * len(rows)))
@@ -620,7 +638,7 @@ def test_several_channels_classes_and_wishes_at_once(motions):
         {"lambda_model": 1.0},
         {"lambda_distance": 1.0},
         {"lambda_centroid": 0.05},
-        {"lr": 4e-3},
+        {"learning_rate": 4e-3},
         {"max_iter": 2},
         {"noise_mean": 0.1},
         {"noise_std": 0.1},

@@ -230,19 +230,22 @@ class CELS(GuidedExplainer):
             return tasks.project(torch.lerp(tasks.x, tasks.guide, theta[:, segment]))
 
         def loss(point: Point) -> Tensor:
-            theta = point.theta[:, segment]
-            budget = theta.abs().flatten(1).mean(1)
-            variation = theta.diff(dim=-1).abs().pow(self.tv_beta).flatten(1).mean(1)
-            return (
-                self.max_coeff * (1 - point.p_target)
-                + self.budget_coeff * budget
-                + self.tv_coeff * variation
-            )
+            return self._loss(point, segment)
 
         stop = Stop(self.tau, patience or self.patience, self.tolerance, self.max_iter)
         step = Adam(self.learning_rate)
         found = minimize(tasks, start, blend, loss, step, stop, clamp=(0.0, 1.0))
         return replace(found, code=found.code[:, segment])
+
+    def _loss(self, point: Point, segment: Tensor) -> Tensor:
+        theta = point.theta[:, segment]
+        budget = theta.abs().flatten(1).mean(1)
+        variation = theta.diff(dim=-1).abs().pow(self.tv_beta).flatten(1).mean(1)
+        return (
+            self.max_coeff * (1 - point.p_target)
+            + self.budget_coeff * budget
+            + self.tv_coeff * variation
+        )
 
     def _start(self, tasks: Tasks, segment: Tensor) -> Tensor:
         """Draw θ from seeds that do not depend on the units of the data."""

@@ -46,6 +46,11 @@ class Point:
     t: int
 
     @property
+    def target(self) -> Tensor:
+        """Class wanted, (m,)."""
+        return self.tasks.target
+
+    @property
     def goal(self) -> Tensor:
         """Least P(target) to reach, (m,), in the precision of the scores."""
         return self.tasks.goal.to(self.score)
