@@ -11,6 +11,8 @@ from .prototype_counterfactual import PrototypeCounterfactual
 from .recommendation import Recommendation, recommend
 from .registry import explain, list_explainers
 from .sets import SETS
+from .support.explainer import Explainer
+from .support.guided import FallbackExplainer, GuidedExplainer
 from .svce import SVCE
 from .tsevo import TSEvo
 from .tsnuc import TSNUC
@@ -22,7 +24,10 @@ __all__ = [
     "TSNUC",
     "ClassAudit",
     "CoMTE",
+    "Explainer",
+    "FallbackExplainer",
     "Glacier",
+    "GuidedExplainer",
     "LatentCF",
     "LineSearch",
     "NativeGuide",
