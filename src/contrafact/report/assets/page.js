@@ -376,7 +376,7 @@ function makeTools(scene, answer) {
   const tools = make("div", { class: "tools" });
   if (isSeries) tools.append(...makeLegend(answer), makeToggle("changed", "changed stretches", "changed"));
   if (scene.saliency) tools.append(makeToggle("saliency", "saliency", "weight"));
-  if (scene.guide) tools.append(makeToggle("guide", "guide", "guide"));
+  if (scene.guide) tools.append(makeToggle("guide", "guide it followed", "guide"));
   if (isSeries && Object.keys(data.limits).length > 0) tools.append(makeToggle("limits", "constraints", "limit"));
   if (data.modality === "row" || (isSeries && data.names.length > 1)) tools.append(makeToggle("all", data.all_parts));
   if (data.modality === "image") tools.append(makeResizeButton("larger", "+", 1.5), makeResizeButton("smaller", "−", 1 / 1.5));
