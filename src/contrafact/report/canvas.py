@@ -147,7 +147,12 @@ def _wrap(lines: Iterable[TitleLine], width: float) -> list[TitleLine]:
     for line in lines:
         characters = int(135 * width / line.size)
         for piece in line.text.split(SEPARATOR) if narrow else [line.text]:
-            for part in textwrap.wrap(piece, characters, max_lines=most, placeholder=" …"):
+            for part in textwrap.wrap(
+                piece,
+                characters,
+                max_lines=most,
+                placeholder=" …",
+            ):
                 wrapped.append(TitleLine(part, line.size, line.weight, line.color))
     return wrapped
 
@@ -186,7 +191,13 @@ def write_title(figure: Figure, text: str, y: float) -> None:
     y : float
         Its height, as a fraction of the figure.
     """
-    figure.text(0.012, y, plain(text), fontweight="bold", fontsize=12)
+    figure.text(
+        0.012,
+        y,
+        plain(text),
+        fontweight="bold",
+        fontsize=12,
+    )
 
 
 def write_legend(
@@ -211,7 +222,13 @@ def write_legend(
         columns = 2
     if width >= 8:
         columns = 4
-    figure.legend(handles=entries, loc=place, ncols=columns, frameon=False, fontsize=FONT_SIZE)
+    figure.legend(
+        handles=entries,
+        loc=place,
+        ncols=columns,
+        frameon=False,
+        fontsize=FONT_SIZE,
+    )
 
 
 def checked_width(width: float) -> float:

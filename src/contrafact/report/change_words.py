@@ -159,7 +159,13 @@ def _parts(delta: Array, changed: Array) -> list[Change]:
         preposition = "in" if where == "center" else "at"
         words = f"be {LOOKS[_direction(part)]} {preposition} the {where}"
         size = float((part**2).sum())
-        found.append(Change(words, place=(vertical, horizontal), size=size))
+        found.append(
+            Change(
+                words,
+                place=(vertical, horizontal),
+                size=size,
+            )
+        )
     return found
 
 

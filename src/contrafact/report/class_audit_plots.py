@@ -67,7 +67,13 @@ def _draw_map(
     figure: Figure, ax: Axes, values: Array, colors: str, low: float, high: float
 ) -> None:
     """Draw a map with its color bar."""
-    drawn = ax.imshow(values, cmap=colors, vmin=low, vmax=high, interpolation="nearest")
+    drawn = ax.imshow(
+        values,
+        cmap=colors,
+        vmin=low,
+        vmax=high,
+        interpolation="nearest",
+    )
     ax.set_xticks([])
     ax.set_yticks([])
     figure.colorbar(drawn, ax=ax, shrink=0.85)
@@ -81,4 +87,11 @@ def _mark_region(ax: Axes, region: Region, rank: int, *, is_series: bool) -> Non
     box = Rectangle((left, top), region.width, height, fill=False)
     box.set(edgecolor=VERMILLION, linewidth=2)
     ax.add_patch(box)
-    ax.text(left + 0.1, top + 0.1, str(rank), color=VERMILLION, va="top", fontweight="bold")
+    ax.text(
+        left + 0.1,
+        top + 0.1,
+        str(rank),
+        color=VERMILLION,
+        va="top",
+        fontweight="bold",
+    )

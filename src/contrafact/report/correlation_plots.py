@@ -43,9 +43,24 @@ def plot_correlations(table: pd.DataFrame, path: str | Path | None = None) -> Fi
         color = drawn.to_rgba(value)[:3]
         is_dark = not np.isnan(value) and np.dot(color, LUMINANCE) < 0.5
         ink = "white" if is_dark else "black"
-        ax.text(j, i, _cell_text(value), ha="center", va="center", fontsize=10, color=ink)
+        ax.text(
+            j,
+            i,
+            _cell_text(value),
+            ha="center",
+            va="center",
+            fontsize=10,
+            color=ink,
+        )
     names = [plain(shorten(str(name), 24)) for name in table.columns]
-    ax.set_xticks(range(n), names, rotation=45, ha="right", rotation_mode="anchor", fontsize=11)
+    ax.set_xticks(
+        range(n),
+        names,
+        rotation=45,
+        ha="right",
+        rotation_mode="anchor",
+        fontsize=11,
+    )
     ax.set_yticks(range(n), names, fontsize=11)
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)

@@ -68,7 +68,15 @@ def _draw_codes(ax: Axes, explainer: TSNUC | LatentCF) -> None:
     for column, label in enumerate(explainer.classifier_.classes.tolist()):
         u, v = codes[owner == column].T
         name = plain(label_text(label, 16))
-        ax.scatter(u, v, s=16, color=class_color(column), alpha=0.5, linewidth=0, label=name)
+        ax.scatter(
+            u,
+            v,
+            s=16,
+            color=class_color(column),
+            alpha=0.5,
+            linewidth=0,
+            label=name,
+        )
         if isinstance(explainer, TSNUC):
             _draw_centroids(ax, explainer, column)
     ax.set_xlabel("first main direction of the codes", fontsize=FONT_SIZE)
@@ -95,9 +103,28 @@ def _draw_centroids(ax: Axes, explainer: TSNUC, column: int) -> None:
 def _draw_path(ax: Axes, steps: np.ndarray) -> None:
     """Draw the path of one counterfactual, from a white dot to an arrow head."""
     u, v = steps.T
-    ax.plot(u, v, color="black", linewidth=1.8, label="path of this one")
-    ax.plot(u[0], v[0], "o", color="black", markersize=7, markerfacecolor="white")
-    ax.plot(u[-1], v[-1], ">", color="black", markersize=8)
+    ax.plot(
+        u,
+        v,
+        color="black",
+        linewidth=1.8,
+        label="path of this one",
+    )
+    ax.plot(
+        u[0],
+        v[0],
+        "o",
+        color="black",
+        markersize=7,
+        markerfacecolor="white",
+    )
+    ax.plot(
+        u[-1],
+        v[-1],
+        ">",
+        color="black",
+        markersize=8,
+    )
 
 
 def _draw_losses(ax: Axes, result: Counterfactuals, i: int) -> None:
@@ -111,6 +138,12 @@ def _draw_losses(ax: Axes, result: Counterfactuals, i: int) -> None:
         if j == i:
             ax.plot(at, curves[j], color="black", linewidth=1.8)
         else:
-            ax.plot(at, curves[j], color=GRAY, linewidth=0.6, alpha=0.5)
+            ax.plot(
+                at,
+                curves[j],
+                color=GRAY,
+                linewidth=0.6,
+                alpha=0.5,
+            )
     ax.set_xlabel("step", fontsize=FONT_SIZE)
     ax.set_ylabel("loss (black: this one)", fontsize=FONT_SIZE)

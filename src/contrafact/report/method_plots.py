@@ -75,14 +75,25 @@ def plot_methods(
 
 def _question_line(answers: list[MethodAnswer]) -> TitleLine:
     """Make the title of the figure."""
-    return TitleLine(question_text(answers), size=13, weight="bold")
+    return TitleLine(
+        question_text(answers),
+        size=13,
+        weight="bold",
+    )
 
 
 def _write_lines(ax: Axes, answer: MethodAnswer, x: float = 0.0) -> None:
     """Write the name of a method and its figures, downward from the top of empty axes."""
     ax.axis("off")
     verdict, *others = answer_lines(answer)
-    _write_below_top(ax, x, 0, one_line(answer.name, 24), answer.look.color, is_name=True)
+    _write_below_top(
+        ax,
+        x,
+        0,
+        one_line(answer.name, 24),
+        answer.look.color,
+        is_name=True,
+    )
     _write_below_top(ax, x, 1, verdict, INK if answer.valid else ALARM)
     for line, text in enumerate(others, start=2):
         _write_below_top(ax, x, line, text, INK)
@@ -118,7 +129,11 @@ def _plot_series(answers: list[MethodAnswer]) -> Figure:
         lines.append(TitleLine(text))
     figure = titled_figure(lines, 0.75 + 1.25 * len(answers), WIDTH)
     widths = [6.6 / len(shown)] * len(shown)
-    grid = figure.add_gridspec(len(answers), len(shown) + 1, width_ratios=[*widths, 1.7])
+    grid = figure.add_gridspec(
+        len(answers),
+        len(shown) + 1,
+        width_ratios=[*widths, 1.7],
+    )
     top: dict[int, Axes] = {}
     for line, answer in enumerate(answers):
         x = answer.x
@@ -127,11 +142,19 @@ def _plot_series(answers: list[MethodAnswer]) -> Figure:
         named = len(x) > 1 or answer.result.names is not None
         for column, channel in enumerate(shown):
             first = top.get(column)
-            ax = figure.add_subplot(grid[line, column], sharex=first, sharey=first)
+            ax = figure.add_subplot(
+                grid[line, column],
+                sharex=first,
+                sharey=first,
+            )
             top.setdefault(column, ax)
             draw_series(ax, x[channel], x_cf[channel], changed[channel], answer.look)
             if line == 0 and named:
-                ax.set_title(drawn_name(answer.result, channel), fontsize=10, color=INK)
+                ax.set_title(
+                    drawn_name(answer.result, channel),
+                    fontsize=10,
+                    color=INK,
+                )
             if line == len(answers) - 1:
                 ax.set_xlabel("time step", fontsize=FONT_SIZE)
             else:
@@ -168,13 +191,24 @@ def _plot_images(answers: list[MethodAnswer]) -> Figure:
         look = answer.look
         title = look.name if line == 0 or not answer.valid else ""
         draw_image(after, answer.x_cf, low, high, title)
-        after.spines[:].set(color=look.color, linewidth=2.5, linestyle=look.line)
+        after.spines[:].set(
+            color=look.color,
+            linewidth=2.5,
+            linestyle=look.line,
+        )
         drawn = draw_difference(difference, answer.x_cf - answer.x, limit)
         if line > 0:
             difference.set_title("")
         differences.append(difference)
         _write_lines(figure.add_subplot(grid[line, 3]), answer)
-    bar = figure.colorbar(drawn, ax=differences, location="bottom", shrink=0.9, pad=0.03, aspect=12)
+    bar = figure.colorbar(
+        drawn,
+        ax=differences,
+        location="bottom",
+        shrink=0.9,
+        pad=0.03,
+        aspect=12,
+    )
     bar.ax.tick_params(labelsize=FONT_SIZE)
     bar.set_label("after − before", fontsize=FONT_SIZE)
     return figure
@@ -188,12 +222,30 @@ def _plot_rows(answers: list[MethodAnswer]) -> Figure:
     height = 0.27 * max(len(shown), 1) + 0.2
     width = max(4.0 + 2.1 * len(answers), 6.0)
     figure = titled_figure([_question_line(answers)], height + 1.1, width)
-    head, ax = figure.subplots(2, 1, sharex=True, height_ratios=[0.95, height])
+    head, ax = figure.subplots(
+        2,
+        1,
+        sharex=True,
+        height_ratios=[0.95, height],
+    )
     over_originals = (-0.56, 0)
     transform = head.get_xaxis_transform()
-    head.annotate("original", over_originals, xycoords=transform, fontsize=11, color=GRAY)
+    head.annotate(
+        "original",
+        over_originals,
+        xycoords=transform,
+        fontsize=11,
+        color=GRAY,
+    )
     for line, j in enumerate(shown):
-        ax.plot(-0.5, line, "o", color=GRAY, markersize=6, gid="original")
+        ax.plot(
+            -0.5,
+            line,
+            "o",
+            color=GRAY,
+            markersize=6,
+            gid="original",
+        )
         _write_value(ax, -0.44, line, x[j])
     for column, answer in enumerate(answers):
         _write_lines(head, answer, column - 0.06)
@@ -201,14 +253,30 @@ def _plot_rows(answers: list[MethodAnswer]) -> Figure:
     ax.set_yticks(range(len(shown)), [drawn_name(answers[0].result, j, 28) for j in shown])
     ax.set_ylim(max(len(shown), 1) - 0.5, -0.5)
     ax.set_xlim(-0.62, len(answers) - 0.25)
-    ax.grid(axis="y", color=GRAY, alpha=0.25, linewidth=0.8)
+    ax.grid(
+        axis="y",
+        color=GRAY,
+        alpha=0.25,
+        linewidth=0.8,
+    )
     ax.set_axisbelow(True)
     ax.set_xticks([])
     if not shown:
-        ax.text(0.5, 0.5, "no feature changed", transform=ax.transAxes, ha="center", color=INK)
+        ax.text(
+            0.5,
+            0.5,
+            "no feature changed",
+            transform=ax.transAxes,
+            ha="center",
+            color=INK,
+        )
     hidden = len(order) - len(shown)
     more = f"   ({hidden} more changed, not shown)" if hidden else ""
-    ax.set_xlabel(f"▲ up, ▼ down: the larger, the more{more}", fontsize=FONT_SIZE, loc="left")
+    ax.set_xlabel(
+        f"▲ up, ▼ down: the larger, the more{more}",
+        fontsize=FONT_SIZE,
+        loc="left",
+    )
     tidy(ax)
     ax.tick_params(axis="y", length=0)
     ax.spines[["bottom", "left"]].set_visible(False)
@@ -232,7 +300,14 @@ def _draw_column(ax: Axes, answer: MethodAnswer, column: int, shown: list[int]) 
     color = answer.look.color
     for line, j in enumerate(shown):
         if not changed[j]:
-            ax.plot(column, line, ".", color=GRAY, markersize=3, gid="same")
+            ax.plot(
+                column,
+                line,
+                ".",
+                color=GRAY,
+                markersize=3,
+                gid="same",
+            )
             continue
         ax.plot(
             column,
@@ -250,4 +325,12 @@ def _write_value(ax: Axes, x: float, y: float, value: float) -> None:
     """Write a value on white ground."""
     ground = {"facecolor": "white", "edgecolor": "none", "pad": 1}
     text = number_text(value)
-    ax.text(x, y, text, va="center", fontsize=FONT_SIZE, color=INK, bbox=ground)
+    ax.text(
+        x,
+        y,
+        text,
+        va="center",
+        fontsize=FONT_SIZE,
+        color=INK,
+        bbox=ground,
+    )

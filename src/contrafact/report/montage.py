@@ -63,7 +63,11 @@ def montage(
     figure = blank_figure(0.3 + 1.75 * lines, width=4.9 * across)
     # Three pictures and a gap for each; none after the last.
     widths = [1, 1, 1, 0.12] * across
-    grid = figure.add_gridspec(lines, len(widths) - 1, width_ratios=widths[:-1])
+    grid = figure.add_gridspec(
+        lines,
+        len(widths) - 1,
+        width_ratios=widths[:-1],
+    )
     for at, (i, (x, x_cf)) in enumerate(zip(chosen, pairs, strict=True)):
         line, place = divmod(at, across)
         first = 4 * place
@@ -76,7 +80,13 @@ def montage(
             _mark_missed(after)
         drawn = draw_difference(difference, x_cf - x, limit)
     shrink = min(1.0, 1.2 / lines)
-    figure.colorbar(drawn, ax=figure.axes, shrink=shrink, pad=0.01, label="after − before")
+    figure.colorbar(
+        drawn,
+        ax=figure.axes,
+        shrink=shrink,
+        pad=0.01,
+        label="after − before",
+    )
     save_figure(figure, path)
     return figure
 

@@ -80,7 +80,13 @@ def write_report(
     if isinstance(results, Counterfactuals):
         results = {str(results.provenance.get("method", "given")): results}
     check_same_instances(results)
-    results = dict(zip(_short_names(results), results.values(), strict=True))
+    results = dict(
+        zip(
+            _short_names(results),
+            results.values(),
+            strict=True,
+        )
+    )
     known = None if reference is None else Reference.read(reference, next(iter(results.values())))
     scores = {name: page_scores(result, known) for name, result in results.items()}
     means = sections.means_by_method(results, scores)
@@ -105,7 +111,11 @@ def write_report(
         "</main>",
     ]
     document = _document(heading, body, content)
-    path.write_text(document, encoding="utf-8", errors="xmlcharrefreplace")
+    path.write_text(
+        document,
+        encoding="utf-8",
+        errors="xmlcharrefreplace",
+    )
     return path
 
 
@@ -142,7 +152,11 @@ def _document(heading: str, body: Sequence[str], content: Mapping[str, Any]) -> 
             "img-src data:",
         ]
     )
-    data = json.dumps(content, separators=(",", ":"), allow_nan=False)
+    data = json.dumps(
+        content,
+        separators=(",", ":"),
+        allow_nan=False,
+    )
     # Only "<" could end the element or open a comment in it; written as \u003c it is the same JSON.
     data = data.replace("<", "\\u003c")
     return "\n".join(

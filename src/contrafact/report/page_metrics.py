@@ -38,7 +38,12 @@ class PageMetric:
 
 PAGE_METRICS = (
     PageMetric("valid", percent_text, for_instances=False),
-    PageMetric("target_confidence", probability_text, label="P(target)", for_instances=False),
+    PageMetric(
+        "target_confidence",
+        probability_text,
+        label="P(target)",
+        for_instances=False,
+    ),
     PageMetric("sparsity", percent_text, label="changed"),
     PageMetric("segments", number_text),
     PageMetric("l2", number_text),

@@ -77,11 +77,29 @@ def draw_probabilities(ax: Axes, result: Counterfactuals, i: int) -> None:
         Row of the result.
     """
     shown = relevant_classes(result, i)
-    _draw_bars(ax, result.proba[i], shown, shift=-0.09, color=GRAY)
-    _draw_bars(ax, result.cf_proba[i], shown, shift=0.19, color=look_of(result, i).color)
+    _draw_bars(
+        ax,
+        result.proba[i],
+        shown,
+        shift=-0.09,
+        color=GRAY,
+    )
+    _draw_bars(
+        ax,
+        result.cf_proba[i],
+        shown,
+        shift=0.19,
+        color=look_of(result, i).color,
+    )
     for at, column in enumerate(shown):
         name = plain(label_text(result.classes[column], 24))
-        ax.text(0.015, at - 0.36, name, va="center", fontsize=FONT_SIZE)
+        ax.text(
+            0.015,
+            at - 0.36,
+            name,
+            va="center",
+            fontsize=FONT_SIZE,
+        )
     ax.set_ylim(len(shown) - 0.5, -0.55)
     ax.set_yticks([])
     ax.set_xlim(0, 1.25)
@@ -95,10 +113,22 @@ def draw_probabilities(ax: Axes, result: Counterfactuals, i: int) -> None:
 def _draw_bars(ax: Axes, proba: Array, shown: list[int], shift: float, color: str) -> None:
     """Draw one bar for each class shown, with its probability beside it."""
     width = np.nan_to_num(proba[shown])
-    ax.barh(np.arange(len(shown)) + shift, width, height=0.26, color=color)
+    ax.barh(
+        np.arange(len(shown)) + shift,
+        width,
+        height=0.26,
+        color=color,
+    )
     for at, column in enumerate(shown):
         text = class_probability(proba, column)
-        ax.text(width[at] + 0.02, at + shift, text, va="center", fontsize=8, color=INK)
+        ax.text(
+            width[at] + 0.02,
+            at + shift,
+            text,
+            va="center",
+            fontsize=8,
+            color=INK,
+        )
 
 
 def relevant_classes(result: Counterfactuals, i: int, most: int = 6) -> list[int]:
@@ -142,7 +172,13 @@ def draw_image(ax: Axes, image: Array, low: float, high: float, title: str) -> N
     picture = np.moveaxis(image, 0, -1) if len(image) == 3 else image.mean(0)
     span = (high - low) or 1.0
     shade = np.clip((picture - low) / span, 0, 1)
-    ax.imshow(shade, cmap="gray", vmin=0, vmax=1, interpolation="nearest")
+    ax.imshow(
+        shade,
+        cmap="gray",
+        vmin=0,
+        vmax=1,
+        interpolation="nearest",
+    )
     _write_title(ax, title)
 
 
@@ -168,7 +204,13 @@ def draw_difference(ax: Axes, delta: Array, limit: float | None = None) -> Any:
     strongest = np.abs(delta).argmax(0)[None]
     signed = np.take_along_axis(delta, strongest, 0)[0]
     limit = limit or float(np.abs(signed).max()) or 1.0
-    drawn = ax.imshow(signed, cmap="RdBu_r", vmin=-limit, vmax=limit, interpolation="nearest")
+    drawn = ax.imshow(
+        signed,
+        cmap="RdBu_r",
+        vmin=-limit,
+        vmax=limit,
+        interpolation="nearest",
+    )
     _write_title(ax, "what changed")
     return drawn
 
@@ -203,16 +245,39 @@ def draw_features(ax: Axes, result: Counterfactuals, i: int, most: int = 12) -> 
     order = changed[np.argsort(-size, kind="stable")][:most].tolist()
     look = look_of(result, i)
     for at, j in enumerate(order):
-        ax.plot([before[j], after[j]], [at, at], color=look.color, linewidth=2)
+        ax.plot(
+            [before[j], after[j]],
+            [at, at],
+            color=look.color,
+            linewidth=2,
+        )
         ax.plot(before[j], at, "o", color=GRAY, markersize=10)
-        ax.plot(after[j], at, "o", color=look.color, markersize=7)
+        ax.plot(
+            after[j],
+            at,
+            "o",
+            color=look.color,
+            markersize=7,
+        )
         words = " → ".join(different_texts(x[j], x_cf[j]))
         beside = ax.get_yaxis_transform()
-        ax.text(1.02, at, words, transform=beside, va="center", fontsize=FONT_SIZE)
+        ax.text(
+            1.02,
+            at,
+            words,
+            transform=beside,
+            va="center",
+            fontsize=FONT_SIZE,
+        )
     ax.set_yticks(range(len(order)), [drawn_name(result, j) for j in order])
     ax.set_ylim(max(len(order), 3) - 0.5, -0.5)
     ax.margins(x=0.06)
-    ax.grid(axis="y", color=GRAY, alpha=0.3, linewidth=0.8)
+    ax.grid(
+        axis="y",
+        color=GRAY,
+        alpha=0.3,
+        linewidth=0.8,
+    )
     ax.set_axisbelow(True)
     hidden = len(changed) - len(order)
     more = f"\n({hidden} more changed, not shown)" if hidden else ""
@@ -220,7 +285,14 @@ def draw_features(ax: Axes, result: Counterfactuals, i: int, most: int = 12) -> 
     tidy(ax)
     ax.tick_params(axis="y", length=0)
     if not order:
-        ax.text(0.5, 0.5, "no feature changed", transform=ax.transAxes, ha="center", color=INK)
+        ax.text(
+            0.5,
+            0.5,
+            "no feature changed",
+            transform=ax.transAxes,
+            ha="center",
+            color=INK,
+        )
         ax.set_xticks([])
 
 

@@ -64,8 +64,16 @@ def plot_pareto(
     ax = figure.subplots()
     _scale_axis(ax, points[:, 0], "x")
     _scale_axis(ax, points[:, 1], "y")
-    ax.set_xlabel(_axis_label(x, "←", "→"), fontsize=12, color=INK)
-    ax.set_ylabel(_axis_label(y, "↓", "↑"), fontsize=12, color=INK)
+    ax.set_xlabel(
+        _axis_label(x, "←", "→"),
+        fontsize=12,
+        color=INK,
+    )
+    ax.set_ylabel(
+        _axis_label(y, "↓", "↑"),
+        fontsize=12,
+        color=INK,
+    )
     on_front = front["on_front"].to_numpy()
     best = points[on_front]
     best = best[np.lexsort(best.T[::-1])]
@@ -78,7 +86,12 @@ def plot_pareto(
     ax.set_axisbelow(True)
     tidy(ax)
     ax.tick_params(labelsize=11)
-    figure.legend(loc="outside upper left", ncols=2, frameon=False, fontsize=11)
+    figure.legend(
+        loc="outside upper left",
+        ncols=2,
+        frameon=False,
+        fontsize=11,
+    )
     _write_names(figure, ax, front["on_front"], points, staircase)
     save_figure(figure, path)
     return figure

@@ -137,7 +137,12 @@ def _draw_small(ax: Axes, result: Counterfactuals, i: int, characters: int) -> N
     changed = changed_mask(result, i)[channel]
     draw_series(ax, x[channel], x_cf[channel], changed, look_of(result, i))
     title = textwrap.fill(headline(result, i, 12), characters)
-    ax.set_title(plain(title), fontsize=9.5, loc="left", color=INK)
+    ax.set_title(
+        plain(title),
+        fontsize=9.5,
+        loc="left",
+        color=INK,
+    )
     ax.set_ylabel(axis_name(result, channel), fontsize=FONT_SIZE)
     ax.set_xlabel("time step", fontsize=FONT_SIZE)
 

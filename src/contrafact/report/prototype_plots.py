@@ -87,18 +87,37 @@ def _plot_profiles(
     classes = model.classes_.tolist()
     channels = series.shape[1]
     figure = blank_figure(1.9 * channels + 0.6)
-    axes = figure.subplots(channels, len(classes), squeeze=False, sharex=True, sharey="row")
+    axes = figure.subplots(
+        channels,
+        len(classes),
+        squeeze=False,
+        sharex=True,
+        sharey="row",
+    )
     for c, label in enumerate(classes):
         own = series[model.prototype_labels_ == label]
         for channel, ax in enumerate(axes[:, c]):
             if data is not None:
                 X, y = data
                 members = X[y == label][:MOST_ROWS].reshape(-1, *series.shape[1:])
-                ax.plot(members[:, channel].T, color=GRAY, linewidth=0.6, alpha=0.35)
+                ax.plot(
+                    members[:, channel].T,
+                    color=GRAY,
+                    linewidth=0.6,
+                    alpha=0.35,
+                )
             for prototype in own:
-                ax.plot(prototype[channel], color=class_color(c), linewidth=2)
+                ax.plot(
+                    prototype[channel],
+                    color=class_color(c),
+                    linewidth=2,
+                )
             tidy(ax)
-        axes[0, c].set_title(plain(label_text(label, 16)), fontsize=11, fontweight="bold")
+        axes[0, c].set_title(
+            plain(label_text(label, 16)),
+            fontsize=11,
+            fontweight="bold",
+        )
         axes[-1, c].set_xlabel("time" if is_series else "feature", fontsize=FONT_SIZE)
     return figure
 
@@ -167,7 +186,13 @@ def _plot_relevance_profiles(relevances: Array) -> Figure:
     axes = figure.subplots(channels, 1, squeeze=False, sharex=True)[:, 0]
     for channel, ax in enumerate(axes):
         profile = relevances[channel]
-        ax.fill_between(range(length), profile, color=BLUE, alpha=0.6, linewidth=0)
+        ax.fill_between(
+            range(length),
+            profile,
+            color=BLUE,
+            alpha=0.6,
+            linewidth=0,
+        )
         ax.set_ylim(bottom=0)
         name = "relevance" if channels == 1 else f"channel {channel}"
         ax.set_ylabel(name, fontsize=FONT_SIZE)
@@ -186,7 +211,11 @@ def _plot_relevance_bars(relevances: Array, names: Sequence[str] | None, most: i
         labels = [plain(one_line(names[j], 28)) for j in from_bottom]
     figure = blank_figure(0.26 * len(from_bottom) + 0.7, width=7.0)
     ax = figure.subplots()
-    ax.barh(range(len(from_bottom)), relevances[from_bottom], color=BLUE)
+    ax.barh(
+        range(len(from_bottom)),
+        relevances[from_bottom],
+        color=BLUE,
+    )
     ax.set_yticks(range(len(from_bottom)), labels)
     zero = int((relevances == 0).sum())
     ax.set_xlabel(
@@ -228,7 +257,13 @@ def plot_projection(
     prototypes = model.prototypes_.reshape(len(model.prototypes_), -1)
     figure = blank_figure(4.6, width=7.6)
     ax = figure.subplots()
-    _draw_data(ax, model, (rows - center) @ plane, y, wrong=model.predict(X) != y)
+    _draw_data(
+        ax,
+        model,
+        (rows - center) @ plane,
+        y,
+        wrong=model.predict(X) != y,
+    )
     _draw_prototypes(ax, model, (prototypes - center) @ plane)
     explained = (spread[:2] ** 2).sum() / (spread**2).sum()
     ax.set_xlabel(
@@ -270,12 +305,27 @@ def _draw_data(
         mark = MARKS[c // len(COLORS) % len(MARKS)]
         name = plain(label_text(label, 16))
         ax.scatter(
-            u, v, s=16, color=class_color(c), marker=mark, alpha=0.55, linewidth=0, label=name
+            u,
+            v,
+            s=16,
+            color=class_color(c),
+            marker=mark,
+            alpha=0.55,
+            linewidth=0,
+            label=name,
         )
     if wrong.any():
         u, v = placed[wrong].T
         name = f"misclassified ({int(wrong.sum())})"
-        ax.scatter(u, v, s=44, facecolor="none", edgecolor="black", linewidth=0.9, label=name)
+        ax.scatter(
+            u,
+            v,
+            s=44,
+            facecolor="none",
+            edgecolor="black",
+            linewidth=0.9,
+            label=name,
+        )
 
 
 def _draw_prototypes(ax: Axes, model: PrototypeClassifier, placed: Array) -> None:

@@ -88,7 +88,14 @@ def plot_critical_difference(comparison: Comparison, path: str | Path | None = N
     for names, side in ((left, "left"), (right, "right")):
         for row, method in enumerate(names):
             y = below_bars + NAME_HEIGHT * (row + 0.5)
-            _draw_method(ax, axis, method, mean[method], y, is_left=side == "left")
+            _draw_method(
+                ax,
+                axis,
+                method,
+                mean[method],
+                y,
+                is_left=side == "left",
+            )
     for clique, level in zip(comparison.cliques, levels, strict=True):
         _draw_clique(ax, axis, mean, clique, axis.y + 0.22 + BAR_STEP * level)
     save_figure(figure, path)
@@ -111,10 +118,25 @@ def _write_heading(ax: Axes, comparison: Comparison) -> None:
     """Write what was compared, and how."""
     blocks = counted(comparison.n_blocks, "block")
     title = f"{plain(comparison.metric)}: mean rank over {blocks}"
-    ax.text(0.15, 0.28, title, fontsize=14, fontweight="bold", color=INK, va="center")
+    ax.text(
+        0.15,
+        0.28,
+        title,
+        fontsize=14,
+        fontweight="bold",
+        color=INK,
+        va="center",
+    )
     test = f"{comparison.test}, α = {comparison.alpha:g}"
     rule = f"1 is best; joined by a bar: not told apart ({test})"
-    ax.text(0.15, 0.58, rule, fontsize=11, color=INK, va="center")
+    ax.text(
+        0.15,
+        0.58,
+        rule,
+        fontsize=11,
+        color=INK,
+        va="center",
+    )
 
 
 def _draw_critical_difference(ax: Axes, axis: _RankAxis, difference: float) -> None:
@@ -124,24 +146,60 @@ def _draw_critical_difference(ax: Axes, axis: _RankAxis, difference: float) -> N
     text = f"critical difference {difference:.2f}"
     if width > WIDTH - 2 * SIDE:
         text += ", longer than the axis: nothing is told apart"
-        ax.text(x, 0.98, text, va="center", fontsize=11, color=INK)
+        ax.text(
+            x,
+            0.98,
+            text,
+            va="center",
+            fontsize=11,
+            color=INK,
+        )
         return
     end = x + width
-    ax.plot([x, x, x, end, end, end], [0.9, 1.06, 0.98, 0.98, 0.9, 1.06], color=INK)
-    ax.text(end + 0.1, 0.98, text, va="center", fontsize=11, color=INK)
+    ax.plot(
+        [x, x, x, end, end, end],
+        [0.9, 1.06, 0.98, 0.98, 0.9, 1.06],
+        color=INK,
+    )
+    ax.text(
+        end + 0.1,
+        0.98,
+        text,
+        va="center",
+        fontsize=11,
+        color=INK,
+    )
 
 
 def _draw_axis(ax: Axes, axis: _RankAxis) -> None:
     """Draw the axis and its ticks; of many, every fifth has a number."""
     ends = [axis.position(axis.low), axis.position(axis.high)]
-    ax.plot(ends, [axis.y, axis.y], color=INK, linewidth=1.6)
+    ax.plot(
+        ends,
+        [axis.y, axis.y],
+        color=INK,
+        linewidth=1.6,
+    )
     every = 1 if axis.high - axis.low <= 20 else 5
     for rank in range(axis.low, axis.high + 1):
         x = axis.position(rank)
-        ax.plot([x, x], [axis.y - 0.09, axis.y], color=INK, linewidth=1.2)
+        ax.plot(
+            [x, x],
+            [axis.y - 0.09, axis.y],
+            color=INK,
+            linewidth=1.2,
+        )
         if (rank - axis.low) % every == 0:
             above = axis.y - 0.14
-            ax.text(x, above, str(rank), ha="center", va="bottom", fontsize=11, color=INK)
+            ax.text(
+                x,
+                above,
+                str(rank),
+                ha="center",
+                va="bottom",
+                fontsize=11,
+                color=INK,
+            )
 
 
 def _draw_method(
@@ -150,11 +208,31 @@ def _draw_method(
     """Draw an elbow from the axis to the method's name at one side."""
     x = axis.position(rank)
     end = SIDE - 0.12 if is_left else WIDTH - SIDE + 0.12
-    ax.plot([x, x, end], [axis.y, y, y], color=GRAY, linewidth=1.1, zorder=0)
-    ax.plot(x, axis.y, "o", color=INK, markersize=4.5, gid="method")
+    ax.plot(
+        [x, x, end],
+        [axis.y, y, y],
+        color=GRAY,
+        linewidth=1.1,
+        zorder=0,
+    )
+    ax.plot(
+        x,
+        axis.y,
+        "o",
+        color=INK,
+        markersize=4.5,
+        gid="method",
+    )
     align: Literal["left", "right"] = "right" if is_left else "left"
     outward = -0.07 if is_left else 0.07
-    ax.text(end + outward, y, f"{rank:.2f}", ha=align, va="center", fontsize=12)
+    ax.text(
+        end + outward,
+        y,
+        f"{rank:.2f}",
+        ha=align,
+        va="center",
+        fontsize=12,
+    )
     lines = textwrap.wrap(method, 28, max_lines=2, placeholder="…")
     longest = max(map(len, lines))
     size = 12 * min(1.0, 20 / longest)
@@ -178,11 +256,24 @@ def _draw_clique(
     first = mean[clique[0]]
     last = mean[clique[-1]]
     ends = [axis.position(first) - 0.05, axis.position(last) + 0.05]
-    ax.plot(ends, [y, y], color=BLUE, linewidth=5, solid_capstyle="round", gid="clique")
+    ax.plot(
+        ends,
+        [y, y],
+        color=BLUE,
+        linewidth=5,
+        solid_capstyle="round",
+        gid="clique",
+    )
     passed = int(mean.between(first, last).sum())
     if passed > len(clique):
         members = [axis.position(mean[method]) for method in clique]
-        ax.plot(members, [y] * len(clique), "o", color="white", markersize=3)
+        ax.plot(
+            members,
+            [y] * len(clique),
+            "o",
+            color="white",
+            markersize=3,
+        )
 
 
 def _bar_levels(cliques: Sequence[tuple[str, ...]], mean: pd.Series[float]) -> list[int]:

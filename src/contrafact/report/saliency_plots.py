@@ -85,15 +85,33 @@ def plot_saliency(
     ax = figure.subplots()
     values, meaning = _map_values(result, i)
     lowest = 0.0 if values.min() >= 0 else None
-    drawn = ax.imshow(values, aspect="auto", cmap="cividis", interpolation="nearest", vmin=lowest)
+    drawn = ax.imshow(
+        values,
+        aspect="auto",
+        cmap="cividis",
+        interpolation="nearest",
+        vmin=lowest,
+    )
     entries = [_outline_style([], "around what changed")]
     if channels <= MOST_TRACES:
         _draw_traces(ax, x)
-        trace = Line2D([], [], color=GRAY, linewidth=1, label="original, scaled to its band")
+        trace = Line2D(
+            [],
+            [],
+            color=GRAY,
+            linewidth=1,
+            label="original, scaled to its band",
+        )
         entries.append(trace)
     _draw_outline(ax, changed_mask(result, i))
     _label_axes(ax, result, x.shape)
-    bar = figure.colorbar(drawn, ax=ax, pad=0.015, aspect=15, fraction=0.05)
+    bar = figure.colorbar(
+        drawn,
+        ax=ax,
+        pad=0.015,
+        aspect=15,
+        fraction=0.05,
+    )
     bar.ax.tick_params(labelsize=FONT_SIZE)
     bar.set_label(meaning, fontsize=FONT_SIZE)
     write_legend(figure, entries)
@@ -124,7 +142,11 @@ def _label_axes(ax: Axes, result: Counterfactuals, shape: tuple[int, ...]) -> No
     ax.set_ylim(channels - 0.42, -0.58)
     named = range(0, channels, ceil_div(channels, MOST_NAMES))
     size = FONT_SIZE if channels <= 30 else 6
-    ax.set_yticks(named, [axis_name(result, channel, 20) for channel in named], fontsize=size)
+    ax.set_yticks(
+        named,
+        [axis_name(result, channel, 20) for channel in named],
+        fontsize=size,
+    )
     ax.tick_params(axis="x", labelsize=FONT_SIZE)
     ax.tick_params(axis="y", length=0)
     ax.spines[:].set_visible(False)
@@ -138,7 +160,13 @@ def _draw_traces(ax: Axes, x: Array) -> None:
     height = (x - low) / np.where(span > 0, span, 1)
     for channel, line in enumerate(height):
         y = channel + 0.38 - 0.76 * line
-        ax.plot(y, color="white", linewidth=1, alpha=0.75, gid="original")
+        ax.plot(
+            y,
+            color="white",
+            linewidth=1,
+            alpha=0.75,
+            gid="original",
+        )
 
 
 def _draw_outline(ax: Axes, changed: Array) -> None:
@@ -155,7 +183,14 @@ def _draw_outline(ax: Axes, changed: Array) -> None:
 
 def _outline_style(points: list[float], label: str) -> Line2D | Patch:
     """Make the legend entry of the outline."""
-    return Line2D(points, points, color="white", linewidth=1.3, path_effects=EDGED, label=label)
+    return Line2D(
+        points,
+        points,
+        color="white",
+        linewidth=1.3,
+        path_effects=EDGED,
+        label=label,
+    )
 
 
 def _border_lines(changed: Array) -> list[Segment]:

@@ -318,7 +318,12 @@ def provenance(results: Mapping[str, Counterfactuals], command: str | None) -> s
     if command is not None:
         lines.append(f"<p>Command:</p><pre>{escape(shorten(command, 4000))}</pre>")
     for name, result in results.items():
-        text = json.dumps(result.provenance, indent=2, ensure_ascii=False, default=str)
+        text = json.dumps(
+            result.provenance,
+            indent=2,
+            ensure_ascii=False,
+            default=str,
+        )
         if len(text) > MOST_PROVENANCE:
             rest = counted(len(text) - MOST_PROVENANCE, "more character")
             text = f"{text[:MOST_PROVENANCE]}\n… {rest}"

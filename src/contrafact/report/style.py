@@ -138,14 +138,32 @@ def legend_entries(
     if kind == "dot":
         return [
             Line2D(
-                [], [], color=look.color, linestyle="", marker="o", markersize=8, label=look.legend
+                [],
+                [],
+                color=look.color,
+                linestyle="",
+                marker="o",
+                markersize=8,
+                label=look.legend,
             )
             for look in drawn
         ]
     lines = [
-        Line2D([], [], color=look.color, linestyle=look.line, linewidth=1.8, label=look.legend)
+        Line2D(
+            [],
+            [],
+            color=look.color,
+            linestyle=look.line,
+            linewidth=1.8,
+            label=look.legend,
+        )
         for look in drawn
     ]
     lines[0].set_linewidth(3)
-    shaded = Patch(color=looks[0].color, alpha=SHADE, linewidth=0, label="where they differ")
+    shaded = Patch(
+        color=looks[0].color,
+        alpha=SHADE,
+        linewidth=0,
+        label="where they differ",
+    )
     return [*lines, shaded]
