@@ -132,7 +132,7 @@ def _interval_text(line: pd.Series[float]) -> str:
 
 def _failures(frame: pd.DataFrame) -> list[str]:
     """List the cells that failed, with the last line of the reason."""
-    failed = frame[frame["cell_status"] != "done"].drop_duplicates([*BLOCK, "explainer"])
+    failed = frame.query("cell_status != 'done'").drop_duplicates([*BLOCK, "explainer"])
     if failed.empty:
         return ["No cell failed."]
     lines = [f"{len(failed)} cells failed:", ""]

@@ -98,6 +98,11 @@ def blank_figure(height: float, header: float = 0.0, width: float = WIDTH) -> Fi
         Inches at the top that axes leave free.
     width : float, default=10.0
         Inches.
+
+    Returns
+    -------
+    Figure
+        With a canvas that needs no window.
     """
     below_header = (0.005, 0, 0.99, 1 - header / height)
     engine = ConstrainedLayoutEngine(rect=below_header, w_pad=0.06, h_pad=0.05)
@@ -117,6 +122,11 @@ def titled_figure(lines: Iterable[TitleLine], height: float, width: float) -> Fi
         Inches below the lines.
     width : float
         Inches.
+
+    Returns
+    -------
+    Figure
+        Whose axes leave the lines free.
     """
     wrapped = _wrap(lines, width)
     header = 0.15 + LINE_HEIGHT * len(wrapped)
@@ -166,6 +176,11 @@ def title_lines(result: Counterfactuals, i: int) -> list[TitleLine]:
         The result.
     i : int
         Row of the result.
+
+    Returns
+    -------
+    list of TitleLine
+        Two or three lines.
     """
     lines = [
         TitleLine(headline(result, i), size=13, weight="bold"),
@@ -247,6 +262,11 @@ def checked_row(result: Counterfactuals, i: int) -> int:
         The result.
     i : int
         The row; negative counts from the end.
+
+    Returns
+    -------
+    int
+        From 0 to the number of rows, exclusive.
     """
     i = operator.index(i)
     if not -len(result) <= i < len(result):
@@ -263,6 +283,11 @@ def checked_rows(result: Counterfactuals, rows: Iterable[int]) -> list[int]:
         The result.
     rows : iterable of int
         The rows; negative ones count from the end.
+
+    Returns
+    -------
+    list of int
+        Each from 0 to the number of rows, exclusive.
     """
     chosen = [checked_row(result, i) for i in rows]
     if not chosen:

@@ -38,6 +38,11 @@ def headline(
         The largest number of characters of a label.
     probabilities : bool, default=True
         Whether the model's probability stands behind each class.
+
+    Returns
+    -------
+    str
+        As in "row 12: 'gun' (0.97) → 'point' (0.62)".
     """
     label = label_text(result.labels[i], limit)
     cf_label = label_text(result.cf_labels[i], limit)
@@ -67,6 +72,11 @@ def detail(result: Counterfactuals, i: int) -> str:
         The result.
     i : int
         Row of the result.
+
+    Returns
+    -------
+    str
+        The parts, with `SEPARATOR` between them.
     """
     column = column_of(result, result.target[i])
     before = class_probability(result.proba[i], column)
@@ -86,6 +96,11 @@ def change_text(result: Counterfactuals, i: int) -> str:
         The result.
     i : int
         Row of the result.
+
+    Returns
+    -------
+    str
+        As in "12 % of the values changed, in 3 stretches".
     """
     row = result[i]
     places = int(count_regions(as_array(row.changed), result.modality)[0])

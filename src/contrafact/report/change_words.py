@@ -77,6 +77,11 @@ def stretch_text(start: int, stop: int, length: int) -> str:
         First time step, and one past the last.
     length : int
         Number of time steps of the whole series.
+
+    Returns
+    -------
+    str
+        As in "between t = 10 and 19".
     """
     if stop - start == length:
         return "from beginning to end"

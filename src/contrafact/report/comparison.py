@@ -131,6 +131,11 @@ def answers_for(results: Mapping[str, Counterfactuals], source: int) -> list[Met
     source : int
         Row of the input.
 
+    Returns
+    -------
+    list of MethodAnswer
+        One for each method, in order.
+
     Raises
     ------
     IndexError

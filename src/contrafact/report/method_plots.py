@@ -20,8 +20,8 @@ from .comparison import (
     question_text,
 )
 from .pairs import relative_change
-from .panels import draw_difference, draw_image, draw_series
-from .style import ALARM, FONT_SIZE, GRAY, INK, drawn_name, legend_entries, plain, tidy
+from .panels import draw_difference, draw_image, draw_series, write_no_change
+from .style import ALARM, FONT_SIZE, GRAY, INK, drawn_name, legend_entries, plain, tidy_lines
 from .words import number_text, one_line
 
 MOST_CHANNELS = 3
@@ -216,71 +216,43 @@ def _plot_images(answers: list[MethodAnswer]) -> Figure:
 
 def _plot_rows(answers: list[MethodAnswer]) -> Figure:
     """Draw a line per feature that any method changed, a column per method."""
-    x = answers[0].x
     order = _feature_order(answers)
     shown = order[:MOST_FEATURES]
     height = 0.27 * max(len(shown), 1) + 0.2
     width = max(4.0 + 2.1 * len(answers), 6.0)
     figure = titled_figure([_question_line(answers)], height + 1.1, width)
-    head, ax = figure.subplots(
-        2,
-        1,
-        sharex=True,
-        height_ratios=[0.95, height],
-    )
-    over_originals = (-0.56, 0)
-    transform = head.get_xaxis_transform()
-    head.annotate(
-        "original",
-        over_originals,
-        xycoords=transform,
-        fontsize=11,
-        color=GRAY,
-    )
-    for line, j in enumerate(shown):
-        ax.plot(
-            -0.5,
-            line,
-            "o",
-            color=GRAY,
-            markersize=6,
-            gid="original",
-        )
-        _write_value(ax, -0.44, line, x[j])
+    head, ax = figure.subplots(2, 1, sharex=True, height_ratios=[0.95, height])
+    _draw_originals(head, ax, answers[0].x[shown])
     for column, answer in enumerate(answers):
         _write_lines(head, answer, column - 0.06)
         _draw_column(ax, answer, column, shown)
     ax.set_yticks(range(len(shown)), [drawn_name(answers[0].result, j, 28) for j in shown])
     ax.set_ylim(max(len(shown), 1) - 0.5, -0.5)
     ax.set_xlim(-0.62, len(answers) - 0.25)
-    ax.grid(
-        axis="y",
-        color=GRAY,
-        alpha=0.25,
-        linewidth=0.8,
-    )
-    ax.set_axisbelow(True)
     ax.set_xticks([])
     if not shown:
-        ax.text(
-            0.5,
-            0.5,
-            "no feature changed",
-            transform=ax.transAxes,
-            ha="center",
-            color=INK,
-        )
+        write_no_change(ax)
     hidden = len(order) - len(shown)
     more = f"   ({hidden} more changed, not shown)" if hidden else ""
-    ax.set_xlabel(
-        f"▲ up, ▼ down: the larger, the more{more}",
-        fontsize=FONT_SIZE,
-        loc="left",
-    )
-    tidy(ax)
-    ax.tick_params(axis="y", length=0)
+    key = f"▲ up, ▼ down: the larger, the more{more}"
+    ax.set_xlabel(key, fontsize=FONT_SIZE, loc="left")
+    tidy_lines(ax)
     ax.spines[["bottom", "left"]].set_visible(False)
     return figure
+
+
+def _draw_originals(head: Axes, ax: Axes, values: Array) -> None:
+    """Draw the first column of the table: the values before."""
+    head.annotate(
+        "original",
+        (-0.56, 0),
+        xycoords=head.get_xaxis_transform(),
+        fontsize=11,
+        color=GRAY,
+    )
+    for line, value in enumerate(values):
+        ax.plot(-0.5, line, "o", color=GRAY, markersize=6, gid="original")
+        _write_value(ax, -0.44, line, value)
 
 
 def _feature_order(answers: list[MethodAnswer]) -> list[int]:

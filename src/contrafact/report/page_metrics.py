@@ -108,6 +108,11 @@ def method_means(result: Counterfactuals, scores: pd.DataFrame) -> MethodMeans:
         The result, with at least one row.
     scores : DataFrame
         Its scores, as `page_scores` gives them.
+
+    Returns
+    -------
+    MethodMeans
+        The means, and what they are over.
     """
     table = aggregate(scores, n_resamples=1)
     already = result.status == "already_target"
@@ -130,6 +135,11 @@ def metric_label(metric: PageMetric, modality: str) -> str:
         The metric.
     modality : str
         Of the result: the places of change are stretches, regions or features.
+
+    Returns
+    -------
+    str
+        As in "changed".
     """
     if metric.name == "segments":
         return f"{plural(PLACES[modality])} changed"

@@ -11,7 +11,7 @@ from ..engine.result import Counterfactuals
 from ..metrics.regions import runs
 from ..models.classifier import Array
 from .pairs import changed_mask, pair
-from .style import FONT_SIZE, GRAY, INK, SHADE, Look, drawn_name, look_of, plain, tidy
+from .style import FONT_SIZE, GRAY, INK, SHADE, Look, drawn_name, look_of, plain, tidy, tidy_lines
 from .words import class_probability, column_of, counted, different_texts, label_text
 
 #: features are drawn in percent where one is this many times larger than the typical one
@@ -239,61 +239,54 @@ def draw_features(ax: Axes, result: Counterfactuals, i: int, most: int = 12) -> 
     x, x_cf = pair(result, i)
     changed = np.flatnonzero(changed_mask(result, i))
     unit, axis_label = _axis_unit(x, x_cf, changed)
-    before = x / unit
-    after = x_cf / unit
-    size = np.abs(after - before)[changed]
-    order = changed[np.argsort(-size, kind="stable")][:most].tolist()
+    size = np.abs(x_cf / unit - x / unit)[changed]
+    by_size = np.argsort(-size, kind="stable")
+    shown = changed[by_size][:most].tolist()
     look = look_of(result, i)
-    for at, j in enumerate(order):
-        ax.plot(
-            [before[j], after[j]],
-            [at, at],
-            color=look.color,
-            linewidth=2,
-        )
-        ax.plot(before[j], at, "o", color=GRAY, markersize=10)
-        ax.plot(
-            after[j],
-            at,
-            "o",
-            color=look.color,
-            markersize=7,
-        )
-        words = " → ".join(different_texts(x[j], x_cf[j]))
-        beside = ax.get_yaxis_transform()
-        ax.text(
-            1.02,
-            at,
-            words,
-            transform=beside,
-            va="center",
-            fontsize=FONT_SIZE,
-        )
-    ax.set_yticks(range(len(order)), [drawn_name(result, j) for j in order])
-    ax.set_ylim(max(len(order), 3) - 0.5, -0.5)
+    for line, j in enumerate(shown):
+        _draw_dots(ax, x[j] / unit[j], x_cf[j] / unit[j], line, look)
+        _write_values(ax, x[j], x_cf[j], line)
+    ax.set_yticks(range(len(shown)), [drawn_name(result, j) for j in shown])
+    ax.set_ylim(max(len(shown), 3) - 0.5, -0.5)
     ax.margins(x=0.06)
-    ax.grid(
-        axis="y",
-        color=GRAY,
-        alpha=0.3,
-        linewidth=0.8,
-    )
-    ax.set_axisbelow(True)
-    hidden = len(changed) - len(order)
+    hidden = len(changed) - len(shown)
     more = f"\n({hidden} more changed, not shown)" if hidden else ""
     ax.set_xlabel(f"{axis_label}{more}", fontsize=FONT_SIZE)
-    tidy(ax)
-    ax.tick_params(axis="y", length=0)
-    if not order:
-        ax.text(
-            0.5,
-            0.5,
-            "no feature changed",
-            transform=ax.transAxes,
-            ha="center",
-            color=INK,
-        )
-        ax.set_xticks([])
+    tidy_lines(ax)
+    if not shown:
+        write_no_change(ax)
+
+
+def write_no_change(ax: Axes) -> None:
+    """Say in the middle of empty axes that no feature changed."""
+    ax.set_xticks([])
+    ax.text(
+        0.5,
+        0.5,
+        "no feature changed",
+        transform=ax.transAxes,
+        ha="center",
+        color=INK,
+    )
+
+
+def _draw_dots(ax: Axes, before: float, after: float, line: int, look: Look) -> None:
+    """Draw one feature: a dot before, a dot after, and a line between them."""
+    ax.plot([before, after], [line, line], color=look.color, linewidth=2)
+    ax.plot(before, line, "o", color=GRAY, markersize=10)
+    ax.plot(after, line, "o", color=look.color, markersize=7)
+
+
+def _write_values(ax: Axes, before: float, after: float, line: int) -> None:
+    """Write both values of a feature beside the axes."""
+    ax.text(
+        1.02,
+        line,
+        " → ".join(different_texts(before, after)),
+        transform=ax.get_yaxis_transform(),
+        va="center",
+        fontsize=FONT_SIZE,
+    )
 
 
 def _axis_unit(x: Array, x_cf: Array, changed: Array) -> tuple[Array, str]:

@@ -76,7 +76,8 @@ def plot_pareto(
     )
     on_front = front["on_front"].to_numpy()
     best = points[on_front]
-    best = best[np.lexsort(best.T[::-1])]
+    from_left = np.lexsort((best[:, 1], best[:, 0]))
+    best = best[from_left]
     beaten = points[~on_front]
     staircase = _staircase(best, later=direction_of(x) == "min")
     ax.plot(*staircase.T, color=BLUE, linewidth=1.4, linestyle=(0, (4, 2)))

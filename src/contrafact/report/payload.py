@@ -229,10 +229,11 @@ def _drawing(result: Counterfactuals, i: int, dtype: Any) -> dict[str, Any]:
 def _feature_changes(x: Array, x_cf: Array, mask: Array) -> list[dict[str, Any]]:
     """List the changed features of a row, the most changed first."""
     size = relative_change(x, x_cf)
-    changed = np.flatnonzero(mask)
-    order = changed[np.argsort(-size[changed], kind="stable")]
+    by_size = np.argsort(-size, kind="stable")
     lines = []
-    for j in order.tolist():
+    for j in by_size.tolist():
+        if not mask[j]:
+            continue
         before, after = different_texts(x[j], x_cf[j])
         sign = "+" if x_cf[j] > x[j] else "−"
         lines.append(

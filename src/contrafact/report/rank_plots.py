@@ -253,8 +253,7 @@ def _draw_clique(
     ax: Axes, axis: _RankAxis, mean: pd.Series[float], clique: tuple[str, ...], y: float
 ) -> None:
     """Draw a bar below methods that are not told apart."""
-    first = mean[clique[0]]
-    last = mean[clique[-1]]
+    first, *_, last = mean[list(clique)]
     ends = [axis.position(first) - 0.05, axis.position(last) + 0.05]
     ax.plot(
         ends,
@@ -281,13 +280,20 @@ def _bar_levels(cliques: Sequence[tuple[str, ...]], mean: pd.Series[float]) -> l
     levels: list[int] = []
     taken: list[list[tuple[float, float]]] = []
     for clique in cliques:
-        start = mean[clique[0]] - BAR_GAP
-        stop = mean[clique[-1]] + BAR_GAP
+        first, *_, last = mean[list(clique)]
         level = 0
-        while level < len(taken) and any(a <= stop and start <= b for a, b in taken[level]):
+        while level < len(taken) and _touches_any(first, last, taken[level]):
             level += 1
         if level == len(taken):
             taken.append([])
-        taken[level].append((mean[clique[0]], mean[clique[-1]]))
+        taken[level].append((first, last))
         levels.append(level)
     return levels
+
+
+def _touches_any(first: float, last: float, others: Sequence[tuple[float, float]]) -> bool:
+    """Say whether a bar touches one of the others."""
+    return any(
+        other_first <= last + BAR_GAP and first <= other_last + BAR_GAP
+        for other_first, other_last in others
+    )

@@ -67,6 +67,11 @@ def means_by_method(
         By method.
     scores : mapping of str to DataFrame
         By method, the metrics of each row.
+
+    Returns
+    -------
+    dict of str to MethodMeans
+        By method.
     """
     return {
         name: method_means(result, scores[name]) for name, result in results.items() if len(result)
@@ -186,12 +191,13 @@ def means_table(
         return "<p>Nothing was asked.</p>"
     metrics = shown_metrics(next(iter(scores.values())))
     modality = next(iter(results.values())).modality
-    direction = next(iter(means.values())).direction
+    directions = next(iter(means.values())).direction
+    arrows = {name: ARROWS[way] for name, way in directions.items()}
     labels = {metric.name: metric_label(metric, modality) for metric in metrics}
     definitions = metric_definitions()
     head = "".join(
         f'<th scope="col" class="number" title="{escape(definitions[name])}">'
-        f"{label} {ARROWS[direction[name]]}</th>"
+        f"{label} {arrows[name]}</th>"
         for name, label in labels.items()
     )
     best = {metric.name: _best_text(metric, means) for metric in metrics}

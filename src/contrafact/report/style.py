@@ -66,6 +66,11 @@ def look_of(result: Counterfactuals, i: int) -> Look:
         The result.
     i : int
         Row of the result.
+
+    Returns
+    -------
+    Look
+        `REACHED` or `MISSED`.
     """
     return REACHED if result.valid[i] else MISSED
 
@@ -91,6 +96,11 @@ def drawn_name(result: Counterfactuals, j: int, limit: int = 24) -> str:
         Position of the feature or channel.
     limit : int, default=24
         The largest number of characters.
+
+    Returns
+    -------
+    str
+        Escaped for matplotlib.
     """
     return plain(name_of(result, j, limit))
 
@@ -106,6 +116,11 @@ def axis_name(result: Counterfactuals, channel: int, limit: int = 24) -> str:
         Position of the channel.
     limit : int, default=24
         The largest number of characters.
+
+    Returns
+    -------
+    str
+        Escaped for matplotlib.
     """
     single = result.X.ndim == 2 or result.X.shape[1] == 1
     if single and result.names is None:
@@ -119,6 +134,14 @@ def tidy(ax: Axes) -> None:
     ax.tick_params(labelsize=FONT_SIZE)
 
 
+def tidy_lines(ax: Axes) -> None:
+    """Remove borders as `tidy` does, and draw a faint line behind each of the named lines."""
+    tidy(ax)
+    ax.tick_params(axis="y", length=0)
+    ax.grid(axis="y", color=GRAY, alpha=0.3, linewidth=0.8)
+    ax.set_axisbelow(True)
+
+
 def legend_entries(
     looks: Sequence[Look], kind: Literal["line", "dot", "bar"]
 ) -> list[Line2D | Patch]:
@@ -130,6 +153,11 @@ def legend_entries(
         Those in use, at least one.
     kind : {"line", "dot", "bar"}
         How the picture draws values.
+
+    Returns
+    -------
+    list of Line2D or Patch
+        The original first.
     """
     original = Look(GRAY, None, "original", "original")
     drawn = [original, *looks]

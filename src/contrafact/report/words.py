@@ -185,6 +185,11 @@ def counted(number: int, noun: str) -> str:
         How many.
     noun : str
         The noun in singular.
+
+    Returns
+    -------
+    str
+        As in "2 classes".
     """
     if number == 1:
         return f"1 {noun}"
@@ -212,6 +217,11 @@ def shorten(text: str, limit: int) -> str:
         The text; line breaks and repeated spaces become one space.
     limit : int
         The largest number of characters; a closing quotation mark is kept.
+
+    Returns
+    -------
+    str
+        The text; what was cut off is replaced by "…".
     """
     text = " ".join(text.split())
     if len(text) <= limit:
@@ -230,6 +240,11 @@ def one_line(name: object, limit: int) -> str:
         The name; its `str` is used.
     limit : int
         The largest number of characters.
+
+    Returns
+    -------
+    str
+        The name, maybe empty.
     """
     printable = "".join(sign if sign.isprintable() else " " for sign in str(name))
     return shorten(printable, limit)
@@ -244,6 +259,11 @@ def label_text(label: Any, limit: int = 30) -> str:
         The label of a class; NumPy scalars are shown as Python values.
     limit : int, default=30
         The largest number of characters.
+
+    Returns
+    -------
+    str
+        As in "'gun'" or "3".
     """
     plain = label.item() if isinstance(label, np.generic) else label
     return shorten(repr(plain), limit)
@@ -260,6 +280,11 @@ def name_of(result: Counterfactuals, j: int, limit: int = 40) -> str:
         Position of the feature or channel.
     limit : int, default=40
         The largest number of characters.
+
+    Returns
+    -------
+    str
+        As in "glucose" or "channel 2".
     """
     part = "feature" if result.modality == "row" else "channel"
     number = f"{part} {j}"
@@ -277,6 +302,11 @@ def column_of(result: Counterfactuals, label: Any) -> int:
         The result, whose `classes` are used.
     label : object
         One of them.
+
+    Returns
+    -------
+    int
+        The column of `proba` that belongs to it.
     """
     return int(result.classes.tolist().index(label.item()))
 
@@ -290,6 +320,11 @@ def row_name(result: Counterfactuals, i: int) -> str:
         The result.
     i : int
         Row of the result.
+
+    Returns
+    -------
+    str
+        As in "row 12" or "row 12 (1 of 3)".
     """
     siblings = np.flatnonzero(result.source == result.source[i]).tolist()
     name = f"row {result.source[i]}"
@@ -307,6 +342,11 @@ def note(result: Counterfactuals, i: int) -> str:
         The result.
     i : int
         Row of the result.
+
+    Returns
+    -------
+    str
+        As in "not reached (budget): stopped after 100 model rows".
     """
     status = str(result.status[i])
     message = str(result.message[i])
@@ -326,6 +366,11 @@ def over_instances(n: int, already: int) -> str:
         Number of instances in the mean.
     already : int
         How many of them were in the target class before anything was changed.
+
+    Returns
+    -------
+    str
+        To follow "mean" or "median".
 
     Examples
     --------
