@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -112,6 +114,8 @@ def test_failures_and_those_already_there(series):
     assert sentence(series, 1) == (
         "No change that makes the model say 'point' was found; the best has P('point') = 0.44."
     )
+    hopeless = replace(series, cf_proba=np.array([[0.999, 0.001]] * 3))
+    assert sentence(hopeless, 1).endswith("the best has P('point') < 0.01.")
     assert (
         sentence(series, 2) == "The model calls this series 'point' already; nothing was changed."
     )

@@ -9,11 +9,9 @@ import pytest
 
 from contrafact.report.words import (
     class_probability,
-    counted,
     different_texts,
     digits_apart,
     label_text,
-    listed,
     note,
     number_text,
     over_instances,
@@ -30,6 +28,15 @@ def test_notes_do_not_say_it_twice(series):
     remark = replace(series, message=np.array(["2 of 3 counterfactuals", "", ""]))
     assert note(remark, 0) == "2 of 3 counterfactuals"
     assert note(remark, 1) == "not reached (infeasible)"
+
+
+def test_the_best_probability_reads_as_everywhere_else(series):
+    message = np.repeat("not reached within [0, 1]; best P('point') = 0.00", 3)
+    cf_proba = np.array([[0.999, 0.001]] * 3)
+    hopeless = replace(series, message=message, cf_proba=cf_proba, valid=np.zeros(3, bool))
+    assert note(hopeless, 1) == "not reached (infeasible): within [0, 1]; best P('point') < 0.01"
+    near = replace(hopeless, cf_proba=np.array([[0.5004, 0.4996]] * 3))
+    assert note(near, 1).endswith("best P('point') = 0.4996")
 
 
 @pytest.mark.parametrize(
@@ -79,27 +86,6 @@ def test_small_shares_are_not_nothing_and_large_ones_not_all():
         1: "100 %",
     }
     assert {share: percent_text(share) for share in shares} == shares
-
-
-def test_counting():
-    assert [
-        counted(n, noun)
-        for n, noun in [(1, "stretch"), (2, "stretch"), (2, "class"), (2, "region")]
-    ] == [
-        "1 stretch",
-        "2 stretches",
-        "2 classes",
-        "2 regions",
-    ]
-
-
-def test_lists():
-    assert [listed(words) for words in ([], ["a"], ["a", "b"], ["a", "b", "c"])] == [
-        "",
-        "a",
-        "a and b",
-        "a, b and c",
-    ]
 
 
 @pytest.mark.parametrize(

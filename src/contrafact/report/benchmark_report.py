@@ -181,7 +181,11 @@ def _first_of(wanted: Sequence[str], metrics: list[str]) -> str:
 def _markdown_table(table: pd.DataFrame, corner: str) -> list[str]:
     """Write a table in Markdown."""
     lines = [_markdown_line([corner, *table.columns]), f"|{'---|' * (table.shape[1] + 1)}"]
-    for name, values in zip(table.index, table.to_numpy(), strict=True):
+    for name, values in zip(
+        table.index,
+        table.to_numpy(),
+        strict=True,
+    ):
         lines.append(_markdown_line([name, *values]))
     return lines
 

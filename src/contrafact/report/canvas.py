@@ -105,7 +105,11 @@ def blank_figure(height: float, header: float = 0.0, width: float = WIDTH) -> Fi
         With a canvas that needs no window.
     """
     below_header = (0.005, 0, 0.99, 1 - header / height)
-    engine = ConstrainedLayoutEngine(rect=below_header, w_pad=0.06, h_pad=0.05)
+    engine = ConstrainedLayoutEngine(
+        rect=below_header,
+        w_pad=0.06,
+        h_pad=0.05,
+    )
     figure = Figure(figsize=(width, height), layout=engine)
     FigureCanvasAgg(figure)
     return figure
@@ -183,7 +187,11 @@ def title_lines(result: Counterfactuals, i: int) -> list[TitleLine]:
         Two or three lines.
     """
     lines = [
-        TitleLine(headline(result, i), size=13, weight="bold"),
+        TitleLine(
+            headline(result, i),
+            size=13,
+            weight="bold",
+        ),
         TitleLine(detail(result, i)),
     ]
     remark = note(result, i)

@@ -7,15 +7,8 @@ import numpy as np
 from ..engine.result import Counterfactuals
 from ..metrics.metric import as_array
 from ..metrics.regions import count_regions
-from .words import (
-    class_probability,
-    column_of,
-    counted,
-    label_text,
-    percent_text,
-    row_name,
-    shorten,
-)
+from .grammar import counted, shorten
+from .words import class_probability, column_of, label_text, percent_text, row_name
 
 #: what a separate place of change is called; a place of a row is a feature
 PLACES = {"series": "stretch", "image": "region", "row": "feature"}

@@ -97,7 +97,13 @@ def _features(result: Counterfactuals, x: Array, x_cf: Array, changed: Array) ->
     for j in np.flatnonzero(changed).tolist():
         before, after = different_texts(x[j], x_cf[j])
         words = f"{name_of(result, j)} {after} instead of {before}"
-        found.append(Change(words, place=(j, 0), size=float(size[j])))
+        found.append(
+            Change(
+                words,
+                place=(j, 0),
+                size=float(size[j]),
+            )
+        )
     return found
 
 
@@ -113,7 +119,13 @@ def _stretches(result: Counterfactuals, x: Array, x_cf: Array, changed: Array) -
             after = x_cf[channel, start:stop]
             words = f"{_movement(before, after)} {stretch_text(start, stop, length)}{where}"
             size = float(((after - before) ** 2).sum())
-            found.append(Change(words, place=(start, channel), size=size))
+            found.append(
+                Change(
+                    words,
+                    place=(start, channel),
+                    size=size,
+                )
+            )
     return found
 
 
@@ -150,7 +162,13 @@ def _parts(delta: Array, changed: Array) -> list[Change]:
     """Find the changes of an image in its nine parts."""
     if changed.all() and _direction(delta):
         look = LOOKS[_direction(delta)]
-        return [Change(f"be {look} all over", place=(0, 0), size=1.0)]
+        return [
+            Change(
+                f"be {look} all over",
+                place=(0, 0),
+                size=1.0,
+            )
+        ]
     _, height, width = delta.shape
     row_third = _third(height)
     column_third = _third(width)

@@ -12,8 +12,9 @@ from matplotlib.patches import Rectangle
 from ..explainers.class_audit import ClassAudit, Region
 from ..models.classifier import Array
 from .canvas import blank_figure, save_figure, write_title
+from .grammar import counted
 from .style import BLUE, INK, VERMILLION, tidy
-from .words import counted, label_text, percent_text
+from .words import label_text, percent_text
 
 
 def plot_audit(audit: ClassAudit, path: str | Path | None = None, *, marked: int = 3) -> Figure:
@@ -58,7 +59,12 @@ def plot_audit(audit: ClassAudit, path: str | Path | None = None, *, marked: int
     mean.set_title("mean change (after − before)", fontsize=10)
     often.set_title("how often among the most changed 5 %", fontsize=10)
     for rank, region in enumerate(audit.regions[:marked], start=1):
-        _mark_region(often, region, rank, is_series=is_series)
+        _mark_region(
+            often,
+            region,
+            rank,
+            is_series=is_series,
+        )
     save_figure(figure, path)
     return figure
 
@@ -84,7 +90,12 @@ def _mark_region(ax: Axes, region: Region, rank: int, *, is_series: bool) -> Non
     left = region.left - 0.5
     top = 0 if is_series else region.top - 0.5
     height = 1 if is_series else region.height
-    box = Rectangle((left, top), region.width, height, fill=False)
+    box = Rectangle(
+        (left, top),
+        region.width,
+        height,
+        fill=False,
+    )
     box.set(edgecolor=VERMILLION, linewidth=2)
     ax.add_patch(box)
     ax.text(

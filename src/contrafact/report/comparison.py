@@ -10,17 +10,10 @@ import numpy as np
 from ..engine.result import Counterfactuals
 from ..metrics.metric import as_array, instance_shape
 from ..models.classifier import Array
+from .grammar import counted, shorten
 from .pairs import changed_mask, pair
 from .style import Look, look_of
-from .words import (
-    class_probability,
-    column_of,
-    counted,
-    label_text,
-    number_text,
-    percent_text,
-    shorten,
-)
+from .words import class_probability, column_of, label_text, number_text, percent_text
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,9 @@ from ..engine.constraints import Constraints, spread
 from ..engine.result import Counterfactuals
 from ..metrics.metric import as_array, instance_shape
 from ..models.classifier import Array
+from .grammar import listed
 from .sentences import MOST_NAMED
-from .words import listed, name_of, number_text
+from .words import name_of, number_text
 
 
 def kept_constraints(result: Counterfactuals, constraints: Constraints) -> dict[str, Array]:

@@ -10,8 +10,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from .canvas import blank_figure, save_figure
+from .grammar import shorten
 from .style import INK, plain
-from .words import MISSING, shorten
+from .words import MISSING
 
 #: brightness of red, green and blue to the eye
 LUMINANCE = (0.3, 0.59, 0.11)
@@ -64,10 +65,20 @@ def plot_correlations(table: pd.DataFrame, path: str | Path | None = None) -> Fi
     ax.set_yticks(range(n), names, fontsize=11)
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
-    bar = figure.colorbar(drawn, ax=ax, shrink=0.8, ticks=[-1, 0, 1])
+    bar = figure.colorbar(
+        drawn,
+        ax=ax,
+        shrink=0.8,
+        ticks=[-1, 0, 1],
+    )
     bar.ax.set_yticklabels(["opposite\norder", "unrelated", "same\norder"], fontsize=11)
     title = "Do two metrics agree on which method is better?"
-    ax.set_title(title, fontsize=13, color=INK, loc="left")
+    ax.set_title(
+        title,
+        fontsize=13,
+        color=INK,
+        loc="left",
+    )
     save_figure(figure, path)
     return figure
 

@@ -136,7 +136,12 @@ def _draw_losses(ax: Axes, result: Counterfactuals, i: int) -> None:
         # As the steps were picked.
         at = np.linspace(0, max(iterations[j] - 1, 0), curves.shape[1]).round()
         if j == i:
-            ax.plot(at, curves[j], color="black", linewidth=1.8)
+            ax.plot(
+                at,
+                curves[j],
+                color="black",
+                linewidth=1.8,
+            )
         else:
             ax.plot(
                 at,

@@ -19,10 +19,11 @@ from .comparison import (
     check_same_instances,
     question_text,
 )
+from .grammar import one_line
 from .pairs import relative_change
 from .panels import draw_difference, draw_image, draw_series, write_no_change
 from .style import ALARM, FONT_SIZE, GRAY, INK, drawn_name, legend_entries, plain, tidy_lines
-from .words import number_text, one_line
+from .words import number_text
 
 MOST_CHANNELS = 3
 MOST_FEATURES = 20
@@ -182,7 +183,11 @@ def _plot_images(answers: list[MethodAnswer]) -> Figure:
     limit = max(float(np.abs(answer.x_cf - answer.x).max()) for answer in answers) or 1.0
     size = float(np.clip(1.5 * x.shape[1] / x.shape[2], 1.2, 3.0))
     figure = titled_figure([_question_line(answers)], 0.3 + size * len(answers), 7.2)
-    grid = figure.add_gridspec(len(answers), 4, width_ratios=[1, 1, 1, 1.2])
+    grid = figure.add_gridspec(
+        len(answers),
+        4,
+        width_ratios=[1, 1, 1, 1.2],
+    )
     draw_image(figure.add_subplot(grid[:, 0]), x, low, high, "original")
     differences = []
     for line, answer in enumerate(answers):
@@ -221,7 +226,12 @@ def _plot_rows(answers: list[MethodAnswer]) -> Figure:
     height = 0.27 * max(len(shown), 1) + 0.2
     width = max(4.0 + 2.1 * len(answers), 6.0)
     figure = titled_figure([_question_line(answers)], height + 1.1, width)
-    head, ax = figure.subplots(2, 1, sharex=True, height_ratios=[0.95, height])
+    head, ax = figure.subplots(
+        2,
+        1,
+        sharex=True,
+        height_ratios=[0.95, height],
+    )
     _draw_originals(head, ax, answers[0].x[shown])
     for column, answer in enumerate(answers):
         _write_lines(head, answer, column - 0.06)
@@ -251,7 +261,14 @@ def _draw_originals(head: Axes, ax: Axes, values: Array) -> None:
         color=GRAY,
     )
     for line, value in enumerate(values):
-        ax.plot(-0.5, line, "o", color=GRAY, markersize=6, gid="original")
+        ax.plot(
+            -0.5,
+            line,
+            "o",
+            color=GRAY,
+            markersize=6,
+            gid="original",
+        )
         _write_value(ax, -0.44, line, value)
 
 

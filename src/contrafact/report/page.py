@@ -17,9 +17,9 @@ from ..engine.result import Counterfactuals
 from ..metrics import Reference
 from . import sections
 from .comparison import check_same_instances
+from .grammar import shorten
 from .page_metrics import page_scores
 from .payload import payload
-from .words import shorten
 
 SCRIPTS = (
     "number_text.js",

@@ -11,7 +11,8 @@ import pandas as pd
 from ..engine.result import Counterfactuals
 from ..metrics import Reference, aggregate, evaluate, list_metrics
 from .captions import PLACES
-from .words import MISSING, number_text, over_instances, percent_text, plural, probability_text
+from .grammar import plural
+from .words import MISSING, number_text, over_instances, percent_text, probability_text
 
 
 @dataclass(frozen=True)
@@ -37,20 +38,32 @@ class PageMetric:
 
 
 PAGE_METRICS = (
-    PageMetric("valid", percent_text, for_instances=False),
+    PageMetric(
+        "valid",
+        percent_text,
+        for_instances=False,
+    ),
     PageMetric(
         "target_confidence",
         probability_text,
         label="P(target)",
         for_instances=False,
     ),
-    PageMetric("sparsity", percent_text, label="changed"),
+    PageMetric(
+        "sparsity",
+        percent_text,
+        label="changed",
+    ),
     PageMetric("segments", number_text),
     PageMetric("l2", number_text),
     PageMetric("linf", number_text),
     PageMetric("lof", number_text),
     PageMetric("knn_distance", number_text),
-    PageMetric("calls", number_text, label="model rows"),
+    PageMetric(
+        "calls",
+        number_text,
+        label="model rows",
+    ),
     PageMetric("seconds", number_text),
 )
 

@@ -10,9 +10,10 @@ from matplotlib.axes import Axes
 from ..engine.result import Counterfactuals
 from ..metrics.regions import runs
 from ..models.classifier import Array
+from .grammar import counted
 from .pairs import changed_mask, pair
 from .style import FONT_SIZE, GRAY, INK, SHADE, Look, drawn_name, look_of, plain, tidy, tidy_lines
-from .words import class_probability, column_of, counted, different_texts, label_text
+from .words import class_probability, column_of, different_texts, label_text
 
 #: features are drawn in percent where one is this many times larger than the typical one
 UNLIKE_SCALES = 20
@@ -272,9 +273,26 @@ def write_no_change(ax: Axes) -> None:
 
 def _draw_dots(ax: Axes, before: float, after: float, line: int, look: Look) -> None:
     """Draw one feature: a dot before, a dot after, and a line between them."""
-    ax.plot([before, after], [line, line], color=look.color, linewidth=2)
-    ax.plot(before, line, "o", color=GRAY, markersize=10)
-    ax.plot(after, line, "o", color=look.color, markersize=7)
+    ax.plot(
+        [before, after],
+        [line, line],
+        color=look.color,
+        linewidth=2,
+    )
+    ax.plot(
+        before,
+        line,
+        "o",
+        color=GRAY,
+        markersize=10,
+    )
+    ax.plot(
+        after,
+        line,
+        "o",
+        color=look.color,
+        markersize=7,
+    )
 
 
 def _write_values(ax: Axes, before: float, after: float, line: int) -> None:

@@ -17,8 +17,8 @@ from ..benchmark.statistics import direction_of, name_of, pareto_front
 from ..metrics import Metric
 from ..models.classifier import Array
 from .canvas import blank_figure, save_figure
+from .grammar import shorten
 from .style import BLUE, GRAY, INK, plain, tidy
-from .words import shorten
 
 #: names at one point before the rest is counted
 MOST_NAMES = 3
@@ -58,7 +58,11 @@ def plot_pareto(
     Figure
         The figure.
     """
-    front = pareto_front(frame, [x, y], failed_worst=failed_worst)
+    front = pareto_front(
+        frame,
+        [x, y],
+        failed_worst=failed_worst,
+    )
     points = front[[name_of(x), name_of(y)]].to_numpy()
     figure = blank_figure(5.6, width=9.0)
     ax = figure.subplots()

@@ -17,6 +17,7 @@ from ..metrics.metric import as_array
 from ..models.classifier import Array
 from .captions import headline
 from .constraint_table import kept_constraints
+from .grammar import counted, shorten
 from .packing import json_numbers, pack_bits, pack_values
 from .page_metrics import PageMetric, metric_definitions, metric_label, shown_metrics
 from .pairs import changed_mask, pair, relative_change
@@ -25,14 +26,12 @@ from .sentences import sentence
 from .words import (
     class_probability,
     column_of,
-    counted,
     different_texts,
     label_text,
     name_of,
     note,
     number_text,
     percent_text,
-    shorten,
 )
 
 #: once the drawings fill this many characters, further instances are listed without one
@@ -219,7 +218,7 @@ def _drawing(result: Counterfactuals, i: int, dtype: Any) -> dict[str, Any]:
     }
     if result.modality == "image":
         largest = number_text(float(np.abs(x_cf - x).max()))
-        drawing["difference"] = f"difference (red: up by {largest}, blue: down)"
+        drawing["difference"] = f"difference (red: up, blue: down, at most {largest})"
     saliency = _saliency(result, i, x.shape)
     if saliency is not None:
         drawing["saliency"] = pack_values(saliency, np.uint8)

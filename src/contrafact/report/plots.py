@@ -117,7 +117,11 @@ def plot_many(
     if across == 1:
         width = min(width, WIDTH / 2)
     lines = ceil_div(len(chosen), across)
-    figure = blank_figure(0.6 + 1.9 * lines, header=0.06, width=width)
+    figure = blank_figure(
+        0.6 + 1.9 * lines,
+        header=0.06,
+        width=width,
+    )
     axes = figure.subplots(lines, across, squeeze=False).ravel()
     for ax in axes[len(chosen) :]:
         ax.set_visible(False)

@@ -13,9 +13,10 @@ from matplotlib.figure import Figure
 
 from ..prototypes.estimator import Array, PrototypeClassifier
 from .canvas import blank_figure, save_figure
+from .grammar import one_line
 from .panels import draw_image
 from .style import BLUE, COLORS, FONT_SIZE, GRAY, class_color, plain, tidy
-from .words import label_text, one_line, percent_text
+from .words import label_text, percent_text
 
 MOST_ROWS = 60
 #: where there are more classes than colors, the next round of colors has another mark
@@ -173,7 +174,11 @@ def _plot_relevance_map(relevances: Array) -> Figure:
     """Draw the relevances of an image, summed over channels."""
     figure = blank_figure(3.4, width=4.4)
     ax = figure.subplots()
-    drawn = ax.imshow(relevances.sum(0), cmap="viridis", vmin=0)
+    drawn = ax.imshow(
+        relevances.sum(0),
+        cmap="viridis",
+        vmin=0,
+    )
     figure.colorbar(drawn, ax=ax, label="relevance")
     ax.axis("off")
     return figure

@@ -16,8 +16,8 @@ from matplotlib.figure import Figure
 from ..benchmark.statistics import Comparison
 from ..numerics import ceil_div
 from .canvas import WIDTH, blank_figure, save_figure
+from .grammar import counted
 from .style import BLUE, GRAY, INK, plain
-from .words import counted
 
 #: inches: room for names at both sides, height of a name, distance of two bars
 SIDE = 2.9
@@ -233,7 +233,12 @@ def _draw_method(
         va="center",
         fontsize=12,
     )
-    lines = textwrap.wrap(method, 28, max_lines=2, placeholder="…")
+    lines = textwrap.wrap(
+        method,
+        28,
+        max_lines=2,
+        placeholder="…",
+    )
     longest = max(map(len, lines))
     size = 12 * min(1.0, 20 / longest)
     if len(lines) > 1:

@@ -14,6 +14,7 @@ from ..engine.constraints import Constraints
 from ..engine.result import Counterfactuals
 from ..models.classifier import Array
 from .constraint_table import kept_constraints
+from .grammar import counted, shorten
 from .page_metrics import (
     MethodMeans,
     PageMetric,
@@ -23,7 +24,7 @@ from .page_metrics import (
     shown_metrics,
 )
 from .sentences import outcome
-from .words import counted, note, percent_text, row_name, shorten
+from .words import note, percent_text, row_name
 
 MOST_REASONS = 20
 MOST_PROVENANCE = 20_000

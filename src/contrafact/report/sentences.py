@@ -10,16 +10,8 @@ from ..metrics.regions import count_regions
 from ..models.classifier import Array
 from .captions import PLACES
 from .change_words import changes_of, stretch_text
-from .words import (
-    class_probability,
-    column_of,
-    counted,
-    label_text,
-    listed,
-    name_of,
-    over_instances,
-    percent_text,
-)
+from .grammar import counted, listed
+from .words import label_text, name_of, over_instances, percent_text, target_probability
 
 #: how many changes a sentence names before it only counts the rest
 MOST_NAMED = 3
@@ -48,11 +40,8 @@ def sentence(result: Counterfactuals, i: int) -> str:
     if result.status[i] == "already_target":
         return f"The model calls this {noun} {label} already; nothing was changed."
     if not result.valid[i]:
-        best = class_probability(result.cf_proba[i], column_of(result, result.target[i]))
-        return (
-            f"No change that makes the model say {target} was found; "
-            f"the best has P({target}) = {best}."
-        )
+        best = target_probability(result, i)
+        return f"No change that makes the model say {target} was found; the best has {best}."
     changes = changes_of(result, i)
     if not changes:
         return f"The model says {target} of this {noun} as it is; nothing was changed."

@@ -138,7 +138,12 @@ def tidy_lines(ax: Axes) -> None:
     """Remove borders as `tidy` does, and draw a faint line behind each of the named lines."""
     tidy(ax)
     ax.tick_params(axis="y", length=0)
-    ax.grid(axis="y", color=GRAY, alpha=0.3, linewidth=0.8)
+    ax.grid(
+        axis="y",
+        color=GRAY,
+        alpha=0.3,
+        linewidth=0.8,
+    )
     ax.set_axisbelow(True)
 
 

@@ -7,7 +7,7 @@ browser, by `assets/number_text.js`, which follows the rule of `number_text`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
 from decimal import ROUND_HALF_UP, Context
 from typing import Any
 
@@ -15,9 +15,12 @@ import numpy as np
 
 from ..engine.result import Counterfactuals
 from ..models.classifier import Array
+from .grammar import one_line, shorten
 
 #: stands for a value that does not exist
 MISSING = "–"
+#: the end of an engine's message about a row that was not reached
+BEST_PROBABILITY = re.compile(r"best P\(.*\) = [\d.]+$", re.DOTALL)
 #: numbers from here up to LARGE are written without an exponent
 SMALL = 1e-4
 LARGE = 1e9
@@ -86,6 +89,26 @@ def class_probability(proba: Array, column: int) -> str:
         As `probability_text` gives it.
     """
     return probability_text(proba[column], digits_apart(proba))
+
+
+def target_probability(result: Counterfactuals, i: int) -> str:
+    """Say the probability of the target class after the change.
+
+    Parameters
+    ----------
+    result : Counterfactuals
+        The result.
+    i : int
+        Row of the result.
+
+    Returns
+    -------
+    str
+        As in "P('point') = 0.44" or "P('point') < 0.01".
+    """
+    text = class_probability(result.cf_proba[i], column_of(result, result.target[i]))
+    relation = text[0] if text[0] in "<>" else "="
+    return f"P({label_text(result.target[i])}) {relation} {text.lstrip('<>')}"
 
 
 def percent_text(fraction: float) -> str:
@@ -174,80 +197,6 @@ def different_texts(before: float, after: float) -> tuple[str, str]:
             break
         texts = (number_text(before, digits), number_text(after, digits))
     return texts
-
-
-def counted(number: int, noun: str) -> str:
-    """Put a number before a noun: 1 class, 2 classes, 3 regions.
-
-    Parameters
-    ----------
-    number : int
-        How many.
-    noun : str
-        The noun in singular.
-
-    Returns
-    -------
-    str
-        As in "2 classes".
-    """
-    if number == 1:
-        return f"1 {noun}"
-    return f"{number} {plural(noun)}"
-
-
-def plural(noun: str) -> str:
-    """Return the plural of a noun: classes, stretches, regions."""
-    return noun + ("es" if noun.endswith(("ch", "s")) else "s")
-
-
-def listed(words: Sequence[str]) -> str:
-    """Join words to a list: a, b and c."""
-    if len(words) < 2:
-        return "".join(words)
-    return f"{', '.join(words[:-1])} and {words[-1]}"
-
-
-def shorten(text: str, limit: int) -> str:
-    """Put a text on one line of at most `limit` characters.
-
-    Parameters
-    ----------
-    text : str
-        The text; line breaks and repeated spaces become one space.
-    limit : int
-        The largest number of characters; a closing quotation mark is kept.
-
-    Returns
-    -------
-    str
-        The text; what was cut off is replaced by "…".
-    """
-    text = " ".join(text.split())
-    if len(text) <= limit:
-        return text
-    quoted = text[0] == text[-1] and text[0] in "'\""
-    closing = text[-1] if quoted else ""
-    return text[: limit - 1 - len(closing)] + "…" + closing
-
-
-def one_line(name: object, limit: int) -> str:
-    """Put a name on one line of at most `limit` characters, without unprintable ones.
-
-    Parameters
-    ----------
-    name : object
-        The name; its `str` is used.
-    limit : int
-        The largest number of characters.
-
-    Returns
-    -------
-    str
-        The name, maybe empty.
-    """
-    printable = "".join(sign if sign.isprintable() else " " for sign in str(name))
-    return shorten(printable, limit)
 
 
 def label_text(label: Any, limit: int = 30) -> str:
@@ -353,6 +302,8 @@ def note(result: Counterfactuals, i: int) -> str:
     if result.valid[i]:
         return message if status in ("valid", "already_target") else f"{status}: {message}"
     reason = message.removeprefix("not reached").lstrip(" ;:,")
+    # The engine rounds in its own way; here a probability reads as everywhere else.
+    reason = BEST_PROBABILITY.sub(lambda _: f"best {target_probability(result, i)}", reason)
     missed = f"not reached ({status})"
     return f"{missed}: {reason}" if reason else missed
 

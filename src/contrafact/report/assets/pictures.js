@@ -84,10 +84,10 @@ function drawImage(scene, [, height, width], scale, tell) {
 }
 
 /** A line of the table of features. */
-function featureLine(name, { before, after, change, share }) {
+function featureLine(name, { before, after, change, share }, failed) {
   const cell = make("td", {}, change);
   if (share !== undefined) {
-    const bar = make("div", { class: "change" });
+    const bar = make("div", { class: failed ? "change missed" : "change" });
     bar.style.width = `${100 * share}%`;
     cell.append(bar);
   }
@@ -101,7 +101,8 @@ function featureLine(name, { before, after, change, share }) {
 /** Make a table of the changed features, the most changed first; of all features if asked. */
 function drawFeatures(scene, names, all) {
   const frozenMark = (j) => (scene.frozen?.[j] ? " (frozen)" : "");
-  const lines = scene.features.map((line) => featureLine(names[line.feature] + frozenMark(line.feature), line));
+  const lines = scene.features.map((line) =>
+    featureLine(names[line.feature] + frozenMark(line.feature), line, scene.failed));
   if (all) {
     const changed = new Set(scene.features.map((line) => line.feature));
     scene.before.forEach((text, j) => {
