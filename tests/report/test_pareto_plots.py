@@ -43,6 +43,15 @@ def test_methods_at_one_point_share_a_name(tmp_path):
     assert set(words(figure)) == {"a,\nb,\nc,\n+ 2 more", "f"} and (tmp_path / "p.svg").exists()
 
 
+def test_the_picture_says_who_was_in_the_target_class_already():
+    frame = table([*"abc"])
+    assert plot_pareto(frame, "valid", "l2").axes[0].get_title("left") == "means over all requests"
+    frame["status"] = np.where(frame["seed"] < 5, "already_target", "valid")
+    assert plot_pareto(frame, "valid", "l2").axes[0].get_title("left") == (
+        "means over 12 instances, 5 of them already in the target class"
+    )
+
+
 def test_wide_ranges_get_a_logarithmic_axis():
     frame = table([*"abc"])
     frame["seconds"] = np.tile([0.01, 1.0, 30.0], 12)

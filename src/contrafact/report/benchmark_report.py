@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from ..benchmark.statistics import correlations, friedman, wilcoxon_holm
 from ..metrics import aggregate, list_metrics
 from .correlation_plots import plot_correlations
-from .pareto_plots import plot_pareto
+from .pareto_plots import over_requests, plot_pareto
 from .rank_plots import plot_critical_difference
-from .words import number_text, over_instances, percent_text
+from .words import number_text, percent_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -103,20 +103,12 @@ def _means(frame: pd.DataFrame, metrics: list[str]) -> list[str]:
             _interval_text(found.loc[(explainer, name)]) for explainer in table.index
         ]
     return [
-        f"Mean{_over(frame, request)} [95 % bootstrap interval]. A failed request counts with its "
-        "best attempt; where some have no value at all, the share that has one is in parentheses.",
+        f"Mean {over_requests(frame, request)} [95 % bootstrap interval]. "
+        "A failed request counts with its best attempt; where some have no value at all, "
+        "the share that has one is in parentheses.",
         "",
         *_markdown_table(table, "method"),
     ]
-
-
-def _over(frame: pd.DataFrame, request: list[str]) -> str:
-    """Say over how many instances the means are, and how many were already in the target class."""
-    if "status" not in frame:
-        return " over all requests"
-    requests = frame.drop_duplicates(request)
-    already = int((requests["status"] == "already_target").sum())
-    return f" {over_instances(len(requests), already)}"
 
 
 def _interval_text(line: pd.Series[float]) -> str:

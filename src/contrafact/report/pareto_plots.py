@@ -19,7 +19,10 @@ from ..models.classifier import Array
 from .canvas import blank_figure, save_figure
 from .grammar import shorten
 from .style import BLUE, GRAY, INK, plain, tidy
+from .words import over_instances
 
+#: columns of a benchmark's table that tell one instance from another
+INSTANCE = ("dataset", "classifier", "seed", "instance")
 #: names at one point before the rest is counted
 MOST_NAMES = 3
 #: where a name may stand about its point, the best first
@@ -91,6 +94,8 @@ def plot_pareto(
     ax.set_axisbelow(True)
     tidy(ax)
     ax.tick_params(labelsize=11)
+    over = over_requests(frame, INSTANCE)
+    ax.set_title(f"means {over}", fontsize=10, color=INK, loc="left")
     figure.legend(
         loc="outside upper left",
         ncols=2,
@@ -100,6 +105,28 @@ def plot_pareto(
     _write_names(figure, ax, front["on_front"], points, staircase)
     save_figure(figure, path)
     return figure
+
+
+def over_requests(frame: pd.DataFrame, request: Sequence[str]) -> str:
+    """Say over how many instances a benchmark's means are, and how many had their target class.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        A benchmark's table, one row per counterfactual.
+    request : sequence of str
+        Columns that tell one instance of a method from another.
+
+    Returns
+    -------
+    str
+        As `over_instances` says it; "over all requests" where the table has no status.
+    """
+    if "status" not in frame:
+        return "over all requests"
+    requests = frame.drop_duplicates([*request])
+    already = int((requests["status"] == "already_target").sum())
+    return over_instances(len(requests), already)
 
 
 def _axis_label(metric: str | Metric, less: str, more: str) -> str:
