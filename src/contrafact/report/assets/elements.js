@@ -1,6 +1,8 @@
 // Elements. Text enters the page through textContent only, so no name or label can become markup.
 
-const SVG_TAGS = ["svg", "g", "path", "rect", "line", "circle", "text", "defs", "pattern", "clipPath"];
+const SVG_TAGS = [
+  "svg", "g", "path", "rect", "line", "circle", "text", "defs", "pattern", "clipPath",
+];
 
 /** Make an element with attributes, listeners (on…) and children; strings become text. */
 function make(tag, attributes = {}, ...children) {
@@ -8,9 +10,9 @@ function make(tag, attributes = {}, ...children) {
     ? document.createElementNS("http://www.w3.org/2000/svg", tag)
     : document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
+    const isAbsent = value === false || value === null || value === undefined;
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else if (value === true) element.setAttribute(name, "");
-    else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, value);
+    else if (!isAbsent) element.setAttribute(name, value === true ? "" : value);
   }
   element.append(...children.filter((child) => child !== null));
   return element;

@@ -1,4 +1,4 @@
-// The page: a table of instances beside the one that is looked at. Texts come finished in the payload.
+// The page: a table of instances beside the chosen one. Texts come finished in the payload.
 
 const data = JSON.parse(document.getElementById("payload").textContent);
 const state = {
@@ -70,7 +70,7 @@ function matches(instance, words) {
   return words.every((word) => all.includes(word));
 }
 
-/** Positions of the instances that search and filter let through, in the order of the sorted column. */
+/** Positions of the instances that search and filter let through, sorted. */
 function listedPositions() {
   const words = state.search.toLowerCase().split(/\s+/).filter(Boolean);
   const { sortValue } = COLUMNS[state.sort.key];
@@ -129,8 +129,9 @@ function makeLine(at) {
     class: outcomeOf(answerOf(instance)) === "not reached" ? "bad" : null,
     onclick: () => choose(at),
   };
+  const button = make("button", { type: "button", tabindex: isCurrent ? 0 : -1 }, first);
   return make("tr", attributes,
-    make("th", { scope: "row" }, make("button", { type: "button", tabindex: isCurrent ? 0 : -1 }, first)),
+    make("th", { scope: "row" }, button),
     ...others.map((text) => make("td", { title: text }, text)));
 }
 
@@ -205,13 +206,17 @@ function makeChoice(name, options, current, onchange) {
       "aria-label": failure ? `${text}, ${failure}` : null,
       onchange: () => onchange(i),
     });
-    return make("label", { class: failure ? "pick failed" : "pick" }, input, make("span", { title: text }, text));
+    const pill = make("span", { title: text }, text);
+    return make("label", { class: failure ? "pick failed" : "pick" }, input, pill);
   });
   return make("fieldset", {}, make("legend", {}, name), ...pills);
 }
 
 function makeMethodChoice(instance) {
-  const options = data.methods.map((text, method) => ({ text, failure: failureOf(answerOf(instance, method)) }));
+  const options = data.methods.map((text, method) => {
+    const answer = answerOf(instance, method);
+    return { text, failure: failureOf(answer) };
+  });
   return makeChoice("method", options, state.method, (method) => {
     state.method = method;
     state.alternative = 0;
@@ -257,7 +262,9 @@ function makeHeader(words) {
 
 /** What is said and shown of an answer; the picture is drawn into `stage` later. */
 function makeAnswer(answer, stage) {
-  if (answer === undefined) return [make("p", { class: "told" }, "This method was not asked about this instance.")];
+  if (answer === undefined) {
+    return [make("p", { class: "told" }, "This method was not asked about this instance.")];
+  }
   return [
     make("p", { class: answer.valid ? "told" : "told bad" }, answer.sentence),
     answer.note ? make("p", { class: answer.valid ? "small" : null }, answer.note) : null,
@@ -294,7 +301,7 @@ function show() {
   history.replaceState(null, "", `#row=${instance.source}&method=${state.method}`);
 }
 
-/** Rebuilding takes the focused control away: the function gives the focus to the one that replaces it. */
+/** Rebuilding takes the focused control away: return what focuses the one that replaces it. */
 function rememberFocus() {
   const focused = document.activeElement;
   if (!detail.contains(focused)) return () => {};
@@ -374,12 +381,18 @@ function visibleScene(scene) {
 function makeTools(scene, answer) {
   const isSeries = data.modality === "series";
   const tools = make("div", { class: "tools" });
-  if (isSeries) tools.append(...makeLegend(answer), makeToggle("changed", "changed stretches", "changed"));
+  const hasLimits = Object.keys(data.limits).length > 0;
+  const hasChannels = isSeries && data.names.length > 1;
+  if (isSeries) {
+    tools.append(...makeLegend(answer), makeToggle("changed", "changed stretches", "changed"));
+  }
   if (scene.saliency) tools.append(makeToggle("saliency", "saliency", "weight"));
   if (scene.guide) tools.append(makeToggle("guide", "guide it followed", "guide"));
-  if (isSeries && Object.keys(data.limits).length > 0) tools.append(makeToggle("limits", "constraints", "limit"));
-  if (data.modality === "row" || (isSeries && data.names.length > 1)) tools.append(makeToggle("all", data.all_parts));
-  if (data.modality === "image") tools.append(makeResizeButton("larger", "+", 1.5), makeResizeButton("smaller", "−", 1 / 1.5));
+  if (isSeries && hasLimits) tools.append(makeToggle("limits", "constraints", "limit"));
+  if (data.modality === "row" || hasChannels) tools.append(makeToggle("all", data.all_parts));
+  if (data.modality === "image") {
+    tools.append(makeResizeButton("larger", "+", 1.5), makeResizeButton("smaller", "−", 1 / 1.5));
+  }
   return tools;
 }
 
@@ -412,10 +425,13 @@ function drawSeries(picture, scene, tell) {
   const look = chart.look.bind(chart);
   // The stretch in view stays when the method or the instance is switched.
   chart.look = (start, stop) => { look(start, stop); state.view = chart.view; };
+  const zoomIn = { type: "button", "aria-label": "zoom in", onclick: () => chart.zoom(0.6) };
+  const zoomOut = { type: "button", "aria-label": "zoom out", onclick: () => chart.zoom(1 / 0.6) };
+  const whole = { type: "button", onclick: () => chart.lookAtAll() };
   const buttons = make("div", { class: "tools" },
-    make("button", { type: "button", "aria-label": "zoom in", onclick: () => chart.zoom(0.6) }, "+"),
-    make("button", { type: "button", "aria-label": "zoom out", onclick: () => chart.zoom(1 / 0.6) }, "−"),
-    make("button", { type: "button", onclick: () => chart.lookAtAll() }, "whole"));
+    make("button", zoomIn, "+"),
+    make("button", zoomOut, "−"),
+    make("button", whole, "whole"));
   picture.replaceChildren(buttons, chart.box);
   chart.draw();
 }
@@ -448,13 +464,15 @@ function makeThemeButton() {
   return button;
 }
 
-/** A link may name the row and the method: #row=12&method=1. Without one, the first row that was reached. */
+/** A link may name row and method: #row=12&method=1; by default the first row that was reached. */
 function followLink() {
   const asked = new URLSearchParams(location.hash.slice(1));
   const method = Number(asked.get("method"));
-  if (Number.isInteger(method) && method >= 0 && method < data.methods.length) state.method = method;
-  const named = data.instances.findIndex((instance) => String(instance.source) === asked.get("row"));
-  const reached = data.instances.findIndex((instance) => outcomeOf(answerOf(instance)) === "reached");
+  if (data.methods[method] !== undefined) state.method = method;
+  const isNamed = (instance) => String(instance.source) === asked.get("row");
+  const isReached = (instance) => outcomeOf(answerOf(instance)) === "reached";
+  const named = data.instances.findIndex(isNamed);
+  const reached = data.instances.findIndex(isReached);
   state.at = named >= 0 ? named : Math.max(reached, 0);
 }
 

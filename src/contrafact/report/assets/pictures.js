@@ -3,19 +3,21 @@
 const LOWER_COLOR = [5, 80, 160];
 const HIGHER_COLOR = [178, 24, 43];
 
-/** The color of a difference between -1 and 1: blue for darker, white for none, red for brighter. */
+/** The color of a difference from -1 to 1: blue for darker, white for none, red for brighter. */
 function differenceColor(share) {
   const end = share < 0 ? LOWER_COLOR : HIGHER_COLOR;
   const strength = Math.min(Math.abs(share), 1);
   return end.map((value) => Math.round(255 + (value - 255) * strength));
 }
 
-/** Draw one picture: `colorAt(pixel)` gives red, green and blue; `readAt(pixel)` tells its values. */
+/** Draw one picture: `colorAt(pixel)` gives red, green and blue, `readAt(pixel)` tells values. */
 function drawPicture({ height, width, scale, caption, colorAt, readAt }) {
   const canvas = make("canvas", { width, height, tabindex: 0, role: "img", "aria-label": caption });
   canvas.style.width = `${width * scale}px`;
   const image = new ImageData(width, height);
-  for (let pixel = 0; pixel < width * height; pixel++) image.data.set([...colorAt(pixel), 255], 4 * pixel);
+  for (let pixel = 0; pixel < width * height; pixel++) {
+    image.data.set([...colorAt(pixel), 255], 4 * pixel);
+  }
   canvas.getContext("2d").putImageData(image, 0, 0);
   let current = 0;
   canvas.addEventListener("pointermove", (event) => {
@@ -36,9 +38,10 @@ function drawPicture({ height, width, scale, caption, colorAt, readAt }) {
   return make("figure", {}, canvas, make("figcaption", {}, caption));
 }
 
-/** A function from pixel to color: three channels as red, green and blue, others by their mean in gray. */
+/** A function from pixel to color: three channels in color, others by their mean in gray. */
 function imageColors(planes, [low, high]) {
-  const shade = (value) => Math.round((255 * clamp(value - low, 0, high - low)) / (high - low || 1));
+  const span = high - low || 1;
+  const shade = (value) => Math.round((255 * clamp(value - low, 0, span)) / span);
   if (planes.length === 3) return (pixel) => planes.map((plane) => shade(plane[pixel]));
   return (pixel) => {
     const mean = planes.reduce((sum, plane) => sum + plane[pixel], 0) / planes.length;
@@ -48,7 +51,10 @@ function imageColors(planes, [low, high]) {
 
 /** A function from pixel to color: the change of the channel that changed most. */
 function changeColors(scene) {
-  const changes = scene.before.map((plane, c) => plane.map((value, i) => scene.after[c][i] - value));
+  const changes = scene.before.map((plane, channel) => {
+    const after = scene.after[channel];
+    return plane.map((value, pixel) => after[pixel] - value);
+  });
   const strongest = (pixel) =>
     changes.map((plane) => plane[pixel]).reduce((a, b) => (Math.abs(b) > Math.abs(a) ? b : a));
   const most = largest(changes.map((plane) => largest(plane.map(Math.abs)))) || 1;
@@ -78,8 +84,11 @@ function drawImage(scene, [, height, width], scale, tell) {
     { caption: scene.difference, colorAt: changeColors(scene) },
   ];
   if (scene.guide) pictures.push({ caption: "guide", colorAt: imageColors(scene.guide, range) });
-  if (scene.saliency) pictures.push({ caption: "saliency", colorAt: saliencyColors(scene.saliency) });
-  const drawn = pictures.map((picture) => drawPicture({ ...picture, height, width, scale, readAt }));
+  if (scene.saliency) {
+    pictures.push({ caption: "saliency", colorAt: saliencyColors(scene.saliency) });
+  }
+  const common = { height, width, scale, readAt };
+  const drawn = pictures.map((picture) => drawPicture({ ...picture, ...common }));
   return make("div", { class: "pictures" }, ...drawn);
 }
 
@@ -107,7 +116,8 @@ function drawFeatures(scene, names, all) {
     const changed = new Set(scene.features.map((line) => line.feature));
     scene.before.forEach((text, j) => {
       if (changed.has(j)) return;
-      lines.push(featureLine(names[j] + frozenMark(j), { before: text, after: text, change: "same" }));
+      const same = { before: text, after: text, change: "same" };
+      lines.push(featureLine(names[j] + frozenMark(j), same));
     });
   }
   if (lines.length === 0) return make("p", { class: "missing" }, "No feature changed.");

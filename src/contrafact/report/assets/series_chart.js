@@ -28,8 +28,8 @@ function axisTicks(low, high, count) {
 /**
  * A panel per channel: drag or ctrl + wheel zooms, arrow keys read, + − 0 zoom.
  *
- * `scene`: before, after, guide, saliency, shaded, changed, frozen, lower, upper (each by channel, those
- * that are not to be drawn undefined), names, failed, and the channels to draw.
+ * `scene`: before, after, guide, saliency, shaded, changed, frozen, lower, upper (each by channel;
+ * undefined where it is not to be drawn), names, failed, and the channels to draw.
  */
 class SeriesChart {
   constructor(scene, view, tell) {
@@ -91,13 +91,18 @@ class SeriesChart {
       onwheel: (event) => this.onWheel(event),
       onkeydown: (event) => this.onKey(event),
     };
-    const hatch = make("pattern", { id: "hatch", width: 6, height: 6, patternUnits: "userSpaceOnUse" },
-      make("path", { d: "M0 6L6 0" }));
+    const units = { width: 6, height: 6, patternUnits: "userSpaceOnUse" };
+    const hatch = make("pattern", { id: "hatch", ...units }, make("path", { d: "M0 6L6 0" }));
     const inside = make("clipPath", { id: "inside" },
       make("rect", { x: MARGIN.left, y: 0, width: Math.max(this.innerWidth, 0), height }));
-    return make("svg",
-      { viewBox: `0 0 ${width} ${height}`, height, tabindex: 0, role: "img", "aria-label": CHART_LABEL, ...listeners },
-      make("defs", {}, hatch, inside));
+    const attributes = {
+      viewBox: `0 0 ${width} ${height}`,
+      height,
+      tabindex: 0,
+      role: "img",
+      "aria-label": CHART_LABEL,
+    };
+    return make("svg", { ...attributes, ...listeners }, make("defs", {}, hatch, inside));
   }
 
   /** The horizontal position of time t, in pixels. */
@@ -125,9 +130,8 @@ class SeriesChart {
     const heightOf = (value) => base - ((value - low) / (high - low)) * room;
     const group = make("g", { "clip-path": "url(#inside)" });
     if (scene.frozen) this.drawSpans(group, scene.frozen[channel], "frozen", head, foot);
-    if (scene.shaded) {
-      this.drawSpans(group, scene.shaded[channel], scene.failed ? "changed missed" : "changed", head, foot);
-    }
+    const shading = scene.failed ? "changed missed" : "changed";
+    if (scene.shaded) this.drawSpans(group, scene.shaded[channel], shading, head, foot);
     for (const bound of [scene.lower, scene.upper]) {
       const isVisible = (value) => value !== null && value >= low && value <= high;
       if (bound?.[channel].some(isVisible)) this.drawLine(group, bound[channel], "limit", heightOf);
@@ -137,7 +141,10 @@ class SeriesChart {
     this.drawLine(group, scene.after[channel], scene.failed ? "missed" : "after", heightOf, 2.5);
     if (scene.saliency) this.drawSaliency(group, scene.saliency[channel], foot - 7);
     this.svg.append(this.makeValueAxis(low, high, heightOf, several ? 3 : 5), group);
-    if (several) this.svg.append(make("text", { class: "name", x: MARGIN.left, y: top + 14 }, scene.names[channel]));
+    if (several) {
+      const place = { class: "name", x: MARGIN.left, y: top + 14 };
+      this.svg.append(make("text", place, scene.names[channel]));
+    }
   }
 
   /** Shade the stretches that a mask marks. */
@@ -166,7 +173,8 @@ class SeriesChart {
       const left = this.positionOf(t - 0.5);
       const width = this.positionOf(t + 0.5) - left + 0.3;
       const opacity = (weights[t] / most).toFixed(2);
-      group.append(make("rect", { class: "weight", x: left, width, y: top, height: 6, "fill-opacity": opacity }));
+      const place = { x: left, width, y: top, height: 6 };
+      group.append(make("rect", { class: "weight", ...place, "fill-opacity": opacity }));
     }
   }
 
@@ -175,20 +183,23 @@ class SeriesChart {
     const { values, digits } = axisTicks(low, high, count);
     for (const value of values) {
       const y = heightOf(value);
+      const text = { x: MARGIN.left - 6, y: y + 4, "text-anchor": "end" };
       axis.append(
         make("line", { x1: MARGIN.left, x2: MARGIN.left + this.innerWidth, y1: y, y2: y }),
-        make("text", { x: MARGIN.left - 6, y: y + 4, "text-anchor": "end" }, numberText(value, digits)));
+        make("text", text, numberText(value, digits)));
     }
     return axis;
   }
 
   drawTimeAxis(top) {
     const axis = make("g", { class: "axis" });
-    const { values } = axisTicks(Math.max(this.view[0], 0), this.view[1], Math.max(this.innerWidth / 90, 2));
+    const count = Math.max(this.innerWidth / 90, 2);
+    const { values } = axisTicks(Math.max(this.view[0], 0), this.view[1], count);
+    const y = top + 16;
     for (const t of values.filter(Number.isInteger)) {
-      axis.append(make("text", { x: this.positionOf(t), y: top + 16, "text-anchor": "middle" }, String(t)));
+      axis.append(make("text", { x: this.positionOf(t), y, "text-anchor": "middle" }, String(t)));
     }
-    axis.append(make("text", { x: MARGIN.left - 6, y: top + 16, "text-anchor": "end" }, "t ="));
+    axis.append(make("text", { x: MARGIN.left - 6, y, "text-anchor": "end" }, "t ="));
     this.svg.append(axis);
   }
 
@@ -199,7 +210,7 @@ class SeriesChart {
     return Array.from({ length: Math.max(stop - start + 1, 0) }, (_, i) => start + i);
   }
 
-  /** The path through what is in view; of very long series only each pixel's lowest and highest value. */
+  /** The path through what is in view; of long series each pixel's lowest and highest value. */
   pathOf(line, heightOf) {
     const times = this.timesInView();
     const perPixel = Math.ceil(times.length / (2 * Math.max(this.innerWidth, 1)));

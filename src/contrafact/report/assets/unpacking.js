@@ -24,7 +24,8 @@ function unpackChanged(packed, base, mask) {
   let next = 0;
   return packed.low.map((low, channel) => {
     const scale = (packed.high[channel] - low) / packed.steps;
-    return base[channel].map((value, i) => (mask[channel][i] ? low + scale * steps[next++] : value));
+    const changed = mask[channel];
+    return base[channel].map((value, i) => (changed[i] ? low + scale * steps[next++] : value));
   });
 }
 
