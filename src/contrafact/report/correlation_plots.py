@@ -38,7 +38,12 @@ def plot_correlations(table: pd.DataFrame, path: str | Path | None = None) -> Fi
     figure = blank_figure(side + 2.4, width=side + 3.6)
     ax = figure.subplots()
     values = table.to_numpy(dtype=float)
-    drawn = ax.imshow(values, cmap="PuOr", vmin=-1, vmax=1)
+    drawn = ax.imshow(
+        values,
+        cmap="PuOr",
+        vmin=-1,
+        vmax=1,
+    )
     for i, j in product(range(n), range(n)):
         value = values[i, j]
         color = drawn.to_rgba(value)[:3]

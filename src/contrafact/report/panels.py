@@ -218,7 +218,11 @@ def draw_difference(ax: Axes, delta: Array, limit: float | None = None) -> Any:
 
 def _write_title(ax: Axes, title: str) -> None:
     """Write the title of a picture and remove its ticks."""
-    ax.set_title(plain(title), fontsize=10, color=INK)
+    ax.set_title(
+        plain(title),
+        fontsize=10,
+        color=INK,
+    )
     ax.set_xticks([])
     ax.set_yticks([])
 

@@ -90,12 +90,21 @@ def plot_pareto(
     ax.plot(*staircase.T, color=BLUE, linewidth=1.4, linestyle=(0, (4, 2)))
     ax.plot(*beaten.T, "o", markersize=8, color=GRAY, label="beaten by another method")
     ax.plot(*best.T, "D", markersize=9, color=BLUE, label="not beaten (Pareto front)")
-    ax.grid(color=GRAY, alpha=0.25, linewidth=0.8)
+    ax.grid(
+        color=GRAY,
+        alpha=0.25,
+        linewidth=0.8,
+    )
     ax.set_axisbelow(True)
     tidy(ax)
     ax.tick_params(labelsize=11)
     over = over_requests(frame, INSTANCE)
-    ax.set_title(f"means {over}", fontsize=10, color=INK, loc="left")
+    ax.set_title(
+        f"means {over}",
+        fontsize=10,
+        color=INK,
+        loc="left",
+    )
     figure.legend(
         loc="outside upper left",
         ncols=2,

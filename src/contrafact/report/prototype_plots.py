@@ -70,7 +70,12 @@ def _plot_images(model: PrototypeClassifier, shown: Array) -> Figure:
     axes = figure.subplots(most, len(classes), squeeze=False)
     low = float(shown.min())
     high = float(shown.max())
-    for label, own, column in zip(classes, by_class, axes.T, strict=True):
+    for label, own, column in zip(
+        classes,
+        by_class,
+        axes.T,
+        strict=True,
+    ):
         for ax, image in zip(column, own, strict=False):
             draw_image(ax, image, low, high, "")
         column[0].set_title(plain(label_text(label, 12)), fontsize=10)
@@ -188,7 +193,12 @@ def _plot_relevance_profiles(relevances: Array) -> Figure:
     """Draw the relevances of a series over time, a panel for each channel."""
     channels, length = relevances.shape
     figure = blank_figure(1.8 * channels + 0.6)
-    axes = figure.subplots(channels, 1, squeeze=False, sharex=True)[:, 0]
+    axes = figure.subplots(
+        channels,
+        1,
+        squeeze=False,
+        sharex=True,
+    )[:, 0]
     for channel, ax in enumerate(axes):
         profile = relevances[channel]
         ax.fill_between(

@@ -96,7 +96,11 @@ def plot_critical_difference(comparison: Comparison, path: str | Path | None = N
                 y,
                 is_left=side == "left",
             )
-    for clique, level in zip(comparison.cliques, levels, strict=True):
+    for clique, level in zip(
+        comparison.cliques,
+        levels,
+        strict=True,
+    ):
         _draw_clique(ax, axis, mean, clique, axis.y + 0.22 + BAR_STEP * level)
     save_figure(figure, path)
     return figure
