@@ -25,8 +25,8 @@ def browser():
     )
     if found is None:
         reason = (
-            f"no browser: none of {', '.join(BROWSERS)} is on the path. Install one (Debian: apt install "
-            "chromium) or name it in CONTRAFACT_BROWSER."
+            f"no browser: none of {', '.join(BROWSERS)} is on the path. Install one "
+            "(Debian: apt install chromium) or name it in CONTRAFACT_BROWSER."
         )
         if os.environ.get("CI"):
             pytest.fail(reason)
@@ -41,7 +41,7 @@ def browser():
 
 @pytest.fixture
 def visit(browser):
-    """Open a page in a fresh, offline context; afterwards nothing may have been fetched or complained of."""
+    """Open a page in a fresh, offline context; it may fetch nothing and complain of nothing."""
     contexts, complaints = [], []
 
     def opened(path, fragment="", width=1280, height=900, **options):
@@ -143,7 +143,7 @@ def univariate(folder):
 
 @pytest.fixture(scope="session")
 def multivariate(folder):
-    """Four channels with names; the second method fails, is silent about one row, and leaves one alone."""
+    """Four channels with names; the second method fails, and leaves one row alone."""
     X = np.random.default_rng(1).normal(size=(5, 4, 30))
     X_cf = X.copy()
     X_cf[:, 1] = changed(X[:, 1])

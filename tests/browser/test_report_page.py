@@ -1,4 +1,4 @@
-"""The page in a real browser: what it shows is what the arrays say, by mouse, keyboard, phone and printer."""
+"""The page in a real browser shows what the arrays say: by mouse, keyboard, phone, printer."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import pytest
 
 from contrafact import Constraints
 from contrafact.report import payload, write_report
+from contrafact.report.captions import headline
 from contrafact.report.sentences import sentence
-from contrafact.report.words import digits_apart, probability_text
+from contrafact.report.words import class_probability, number_text, percent_text
 
 KINDS = ("univariate", "multivariate", "gray", "color", "rows")
 FRAGMENTS = (
@@ -50,7 +51,8 @@ def in_view(page):
 
 def focused(page):
     return page.evaluate(
-        "(e => e.getAttribute('aria-label') || e.name || e.id || e.textContent)(document.activeElement)"
+        "(e => e.getAttribute('aria-label') || e.name || e.id || e.textContent)"
+        "(document.activeElement)"
     )
 
 
@@ -66,7 +68,8 @@ def test_opens_offline_and_everything_has_a_name(visit, every, kind):
     assert heading(page).startswith("row ")
     assert page.locator(".instances tbody tr").count() > 3
     assert page.locator("svg path.before, canvas, .detail thead").count() > 0
-    nameless = page.evaluate("""[...document.querySelectorAll('button, input, select, canvas, [tabindex]')]
+    nameless = page.evaluate("""
+      [...document.querySelectorAll('button, input, select, canvas, [tabindex]')]
         .filter(e => !(e.getAttribute('aria-label') || e.textContent.trim()))
         .filter(e => !e.closest('label')?.textContent.trim()).map(e => e.outerHTML)""")
     assert nameless == []
@@ -86,7 +89,9 @@ def test_what_is_drawn_is_what_the_arrays_say(visit, univariate):
         for at in (0, 3):
             page.locator(f'tr[data-at="{at}"]').click()
             i = int(np.flatnonzero(result.source == at)[0])
-            assert heading(page).startswith(f"row {at}: '{result.labels[i]}' → ")
+            assert heading(page) == headline(result, i, probabilities=False)
+            which = " (1 of 2)" if name == "CELS" else ""
+            assert heading(page).startswith(f"row {at}{which}: '{result.labels[i]}' → ")
             assert told(page) == sentence(result, i), name
             x, x_cf = result.X[i].ravel(), result.X_cf[i].ravel()
             scale = np.polyfit(x, line(page, "before")[:, 1], 1)
@@ -96,10 +101,10 @@ def test_what_is_drawn_is_what_the_arrays_say(visit, univariate):
             first = int(np.flatnonzero(result.classes == result.labels[i])[0])
             shown = page.locator(".class").first.locator(".bars span").all_inner_texts()
             assert shown == [
-                probability_text(p[i, first], digits_apart(p[i]))
-                for p in (result.proba, result.cf_proba)
+                class_probability(proba[i], first) for proba in (result.proba, result.cf_proba)
             ]
-            stretches = np.diff((x != x_cf).astype(int), prepend=0) == 1
+            changed = np.ravel(result[i].changed)
+            stretches = np.diff(changed.astype(int), prepend=0) == 1
             assert page.locator("rect.changed").count() == stretches.sum()
 
 
@@ -107,15 +112,16 @@ def test_next_previous_and_alternatives(visit, univariate):
     path, results, _ = univariate
     page = visit(path)
     page.get_by_role("button", name="next").press("Enter")
-    assert heading(page).startswith("row 1:")
+    assert heading(page).startswith("row 1 (1 of 2):")
     assert focused(page) == "next →"
     assert page.url.endswith("#row=1&method=0")
     page.get_by_role("button", name="previous").press("Enter")
     page.get_by_role("button", name="previous").press("Enter")
-    assert heading(page).startswith("row 0:")
+    assert heading(page).startswith("row 0 (1 of 2):")
     page.get_by_label("2", exact=True).check(force=True)
     second = int(np.flatnonzero(results["CELS"].source == 0)[1])
     assert told(page) == sentence(results["CELS"], second)
+    assert heading(page).startswith("row 0 (2 of 2):")
     assert focused(page) == "alternative"
 
 
@@ -248,7 +254,7 @@ def test_overlays(visit, univariate):
     for name, drawn in (
         ("changed stretches", "rect.changed"),
         ("saliency", "rect.weight"),
-        ("limits", "rect.frozen"),
+        ("constraints", "rect.frozen"),
     ):
         assert page.locator(drawn).count() > 0
         page.get_by_role("checkbox", name=name).uncheck()
@@ -326,6 +332,58 @@ def test_a_large_picture(visit, hand, tmp_path):
     assert page.locator("canvas").count() == 4
 
 
+def test_the_script_formats_numbers_as_python_does(visit, rows):
+    rng = np.random.default_rng(0)
+    values = np.concatenate(
+        [
+            rng.normal(size=4000) * 10.0 ** rng.integers(-12, 13, size=4000),
+            rng.normal(size=1000).astype(np.float32),
+            # Ties, where rounding rules differ, and the ends of the notations.
+            (rng.integers(-(10**6), 10**6, size=1000) + 0.5) / 2.0 ** rng.integers(0, 8, size=1000),
+            rng.integers(-(10**10), 10**10, size=500),
+            [0.0, -0.0, 1e-4, 9.9995e-5, 9.9994e-5, 1e9, 999999999.5, 999999999.4, 0.5, 2.5],
+            [1e-300, 1e300, 2.3e-308, 99999.5, -99999.5, 0.1 + 0.2],
+        ]
+    )
+    page = visit(rows[0])
+    for digits in (2, 4, 9):
+        shown = page.evaluate(
+            "([values, digits]) => values.map((value) => numberText(value, digits))",
+            [values.tolist(), digits],
+        )
+        told = [number_text(value, digits) for value in values]
+        different = [each for each in zip(values, told, shown, strict=True) if each[1] != each[2]]
+        assert different == []
+    missing = "[NaN, Infinity, null, undefined].map((value) => numberText(value))"
+    assert page.evaluate(missing) == ["–"] * 4
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_script_rounds_nothing_else(visit, every, kind):
+    """Every number on the page is in the payload as text, but for the readout and the axes."""
+    page = visit(every[kind])
+    payload_text = page.evaluate("JSON.stringify(Object.values(data))")
+    cells = page.locator(
+        ".instances td, .facts td, .facts span, .detail h3, .told, .detail .wide td, figcaption"
+    ).all_text_contents()
+    for text in cells:
+        for number in re.findall(r"[-−]?\d+\.\d+(?:e[-+]\d+)?", text):
+            assert f"{number}" in payload_text, text
+
+
+def test_one_value_reads_the_same_everywhere(visit, univariate):
+    path, results, _ = univariate
+    page = visit(path, "#row=2&method=1")
+    result = results["LineSearch"]
+    i = int(np.flatnonzero(result.source == 2)[0])
+    text = percent_text(result.changed_fraction[i])
+    assert page.locator("tr[aria-current] td").last.inner_text() == text
+    line = page.locator(".facts tr").filter(has_text="changed").first
+    assert line.locator("td").inner_text() == text
+    assert line.get_attribute("title").startswith("sparsity: ")
+    assert page.locator(".facts").get_by_text("sparsity").count() == 0
+
+
 def test_features(visit, rows):
     path, result = rows
     page = visit(path)
@@ -335,8 +393,7 @@ def test_features(visit, rows):
     page.get_by_label("all 5 features").check()
     assert lines.count() == 5
     cells = lines.filter(has_text="weight").locator("td").all_inner_texts()
-    assert float(cells[0]) == pytest.approx(result.X[0, 1], rel=1e-3)
-    assert float(cells[1]) == pytest.approx(result.X_cf[0, 1], rel=1e-3)
+    assert cells[:2] == [number_text(result.X[0, 1]), number_text(result.X_cf[0, 1])]
     assert lines.filter(has_text="kept (frozen)").locator("td").nth(2).inner_text() == "same"
 
 
@@ -489,7 +546,8 @@ def test_hostile_names(visit, hand, tmp_path, modality):
         )
         pages.append(visit(path, width=390))
     evil, fine = pages
-    count = "[...document.querySelectorAll('*')].map(e => e.tagName).filter(t => !['P', 'LI'].includes(t)).sort()"
+    count = """[...document.querySelectorAll('*')].map(e => e.tagName)
+        .filter(t => !['P', 'LI'].includes(t)).sort()"""
     for m in range(3):
         for page in pages:
             page.locator('input[name="method"]').nth(m).check(force=True)

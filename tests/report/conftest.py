@@ -10,7 +10,7 @@ from contrafact.engine.result import Counterfactuals
 
 @pytest.fixture
 def make():
-    """Build a result: classes follow the probabilities, and the second class is wanted unless told."""
+    """Build a result: classes follow the probabilities, the second class is the target."""
 
     def build(
         X, X_cf, proba, cf_proba, *, classes=("a", "b"), target=None, modality="series", **other

@@ -49,7 +49,17 @@ def test_failures_are_told_and_lower_the_coverage(tmp_path):
     ]
     text = write_benchmark(frame, tmp_path / "page.md").read_text()
     assert "3 cells failed:" in text and "B, LR, bad, seed 0: error, ValueError: a | b" in text
-    assert "(50%)" in text
+    assert "(50 %)" in text
+    assert "Mean over all requests" in text
+
+
+def test_means_say_who_was_in_the_target_class_already(tmp_path):
+    frame = table()
+    already = frame["instance"] == 3
+    frame["status"] = np.where(already, "already_target", "valid")
+    # Two methods share 2 data sets × 3 seeds × 4 instances.
+    text = write_benchmark(frame, tmp_path / "page.md").read_text()
+    assert "Mean over 24 instances, 6 of them already in the target class" in text
 
 
 def test_nothing_finished(tmp_path):

@@ -1,11 +1,13 @@
+"""Montage: three pictures for each counterfactual, on one scale."""
+
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import contrafact as cf
-from contrafact.report import montage, plot_latent
-from contrafact.report.panels import ALARM
+from contrafact.report import montage
+from contrafact.report.style import ALARM
 
 
 @pytest.fixture(scope="module")
@@ -16,14 +18,6 @@ def images():
     return (
         cf.LineSearch().fit(model, X, data.y_train).explain(data.X_test[:5].astype(np.float32) / 16)
     )
-
-
-@pytest.fixture(scope="module")
-def latent():
-    data = cf.load_dataset("ItalyPowerDemand")
-    model = cf.fit_classifier("fcn", data.X_train, data.y_train, max_epochs=10)
-    explainer = cf.TSNUC(max_epochs=20, max_iter=30).fit(model, data.X_train, data.y_train)
-    return explainer, explainer.explain(data.X_test[:6])
 
 
 def test_montage_draws_three_pictures_for_each(images, tmp_path):
@@ -42,26 +36,9 @@ def test_difference_maps_share_one_symmetric_range(images):
     assert low == -high == pytest.approx(-np.abs(images.X_cf - images.X).max())
 
 
-def test_montage_refuses_series(latent):
+def test_montage_refuses_series(series):
     with pytest.raises(ValueError, match="montage draws images"):
-        montage(latent[1])
-
-
-def test_latent_plot_shows_codes_path_and_loss(latent):
-    explainer, result = latent
-    where, how = plot_latent(explainer, result, 2).axes
-    path = next(line for line in where.lines if len(line.get_xdata()) > 1)
-    np.testing.assert_allclose(np.stack(path.get_data(), 1), result.info["path"][2])
-    assert sum(len(c.get_offsets()) for c in where.collections) == len(
-        explainer.latent_.codes
-    ) + len(explainer.centroids_.place)
-    assert len(how.lines) == len(result)
-    np.testing.assert_allclose(how.lines[-1].get_ydata(), result.info["loss_curve"][2])
-
-
-def test_latent_plot_needs_a_path(latent, images):
-    with pytest.raises(ValueError, match="has no path"):
-        plot_latent(latent[0], images)
+        montage(series)
 
 
 def test_what_was_not_reached_is_framed(images):

@@ -1,4 +1,4 @@
-"""The page before any script runs: complete, honest about what it leaves out, safe whatever the names are."""
+"""The page before any script runs: complete, and safe whatever the names are."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pytest
 
 from contrafact import Constraints
 from contrafact.report import payload, sections, write_report
+from contrafact.report.words import percent_text
 
 
 class Page(HTMLParser):
@@ -63,7 +64,7 @@ def test_summary_counts_everyone(series, read):
         "1 of 2 now get the class that was asked for. 1 had it already and was left" in found.words
     )
     assert "Typical change: 12 % of the values, in 3 stretches" in found.words
-    assert "1 did not get there" in found.words
+    assert "1 did not reach the class asked for" in found.words
     assert (
         "row 14: not reached (infeasible): with a frozen window; best P('point') = 0.44"
         in found.words
@@ -86,8 +87,8 @@ def test_the_browser_may_load_nothing_and_run_only_this(series, read):
         )
     }
     assert policy == (
-        f"default-src 'none'; style-src 'sha256-{hashes['style']}'; script-src 'sha256-{hashes['script']}'; "
-        "img-src data:"
+        f"default-src 'none'; style-src 'sha256-{hashes['style']}'; "
+        f"script-src 'sha256-{hashes['script']}'; img-src data:"
     )
     assert [value for name, value in found.attributes if name in ("src", "href")] == ["data:,"]
 
@@ -113,15 +114,15 @@ def test_names_labels_and_messages_stay_text(series, read):
 
 @pytest.mark.parametrize("title", ["\ud800", "\x00", "\u2028", "שלום", "🙂" * 10_000])
 def test_any_title_can_be_written(series, read, title):
-    assert "In short" in read({title: series}, title=title, command=title).words
+    assert "Summary" in read({title: series}, title=title, command=title).words
 
 
 def test_methods_are_compared(series, read):
     quick = replace(series, seconds=np.zeros(3), valid=np.array([True, True, True]))
     found = read({"slow": series, "quick": quick})
     assert (
-        "quick reaches the class asked for most often (100 %), changing 12 % of the values"
-        in found.words
+        "quick reaches the class asked for most often (100 %), changing 12 % of the values "
+        "(means over 3 instances, 1 of them already in the target class)." in found.words
     )
     found = read({"one": series, "two": replace(series, X_cf=series.X)})
     assert (
@@ -130,6 +131,33 @@ def test_methods_are_compared(series, read):
     )
     assert "Methods side by side" in found.words
     assert "P(c | x')" in found.words
+    assert (
+        "Means over 3 instances, 1 of them already in the target class; failures included"
+        in found.words
+    )
+
+
+def test_means_of_methods_that_had_other_instances_in_the_target_class(series, read):
+    other = replace(series, status=np.array(["valid", "infeasible", "valid"]))
+    words = read({"one": series, "two": other}).words
+    assert "one: over 3 instances, 1 of them already in the target class; two: over 3" in words
+
+
+def test_one_quantity_has_one_name_and_one_text(series, read):
+    found = read(series)
+    assert "changed ↓" in found.words
+    assert "sparsity ↓" not in found.words
+    mean = percent_text(float(series.changed_fraction.mean()))
+    assert mean in found.words
+    titles = [value for name, value in found.attributes if name == "title"]
+    assert any(title.startswith("sparsity: ") for title in titles)
+
+
+def test_the_best_mean_is_bold_and_so_is_what_reads_the_same(series, read):
+    slower = replace(series, seconds=series.seconds + 1e-9, calls=series.calls + 100)
+    found = read({"one": series, "two": slower})
+    cells = [value for name, value in found.attributes if name == "class" and "number" in value]
+    assert cells.count("number best") == 2 * 7 + 1
 
 
 def test_names_that_read_the_same_once_shortened_are_numbered(series, read):
@@ -149,7 +177,7 @@ def test_limits_are_counted(series, read):
     found = read(series, constraints=Constraints(frozen=np.arange(20) > 17))
     assert "4 of 40 values frozen" in found.words
     assert "2 of 3" in found.words
-    assert "Limits" not in read(series, constraints=Constraints()).words
+    assert "Constraints" not in read(series, constraints=Constraints()).words
     asked = replace(series, provenance={"options": {"constraints": ["bounds"]}})
     assert "In force: bounds. Not checked again here." in read(asked).words
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from base64 import b64decode
 from dataclasses import replace
 
@@ -10,16 +11,16 @@ import numpy as np
 import pytest
 
 from contrafact import Constraints
-from contrafact.report import payload as room
+from contrafact.report import payload as module
+from contrafact.report.page_metrics import page_scores
 from contrafact.report.payload import payload
-from contrafact.report.sections import scores
+from contrafact.report.words import class_probability, number_text, percent_text
 
 
 def packed(results, reference=None, constraints=None):
     """The payload after a journey through strict JSON."""
-    content = payload(
-        results, {name: scores(r, None) for name, r in results.items()}, reference, constraints
-    )
+    scores = {name: page_scores(result, None) for name, result in results.items()}
+    content = payload(results, scores, reference, constraints)
     return json.loads(json.dumps(content, allow_nan=False))
 
 
@@ -43,7 +44,7 @@ def values(part, shape, mask=None):
     return low[mask] + step[mask] * whole, step[mask] / 2
 
 
-@pytest.mark.parametrize("most", [room.MOST_CHARACTERS, 200])
+@pytest.mark.parametrize("most", [module.MOST_CHARACTERS, 200])
 @pytest.mark.parametrize(
     ("modality", "shape"), [("series", (30,)), ("series", (3, 20)), ("image", (3, 5, 7))]
 )
@@ -52,7 +53,7 @@ def test_values_and_masks_survive(make, monkeypatch, modality, shape, most):
     X = rng.normal(size=(2, *shape)) + 1e6
     X_cf = np.where(rng.random(X.shape) < 0.4, X + rng.normal(size=X.shape), X)
     result = make(X, X_cf, [[0.9, 0.1]] * 2, [[0.1, 0.9]] * 2, modality=modality)
-    monkeypatch.setattr(room, "MOST_CHARACTERS", most)
+    monkeypatch.setattr(module, "MOST_CHARACTERS", most)
     content = packed({"m": result})
     lifted = tuple(content["shape"])
     entry = content["instances"][0]
@@ -78,13 +79,24 @@ def test_constant_values_survive(make):
     assert entry["answers"][0][0]["x"]["data"] == ""
 
 
-def test_rows_are_exact(make):
-    X = np.array([[123456.789, 1 / 3, -0.0]])
-    entry = packed({"m": make(X, X + 1e-9, [[0.9, 0.1]], [[0.2, 0.8]], modality="row")})[
-        "instances"
-    ][0]
-    assert entry["x"] == X[0].tolist()
-    assert entry["answers"][0][0]["x"] == (X + 1e-9)[0].tolist()
+def test_rows_are_texts_that_tell_before_from_after(make):
+    X = np.array([[123456.789, 1 / 3, 2.0, 7.0, -0.0]])
+    X_cf = np.array([[123456.789, 1 / 3 + 1e-6, -2.0, 7.0, 1.0]])
+    result = make(X, X_cf, [[0.9, 0.1]], [[0.2, 0.8]], modality="row")
+    entry = packed({"m": result})["instances"][0]
+    assert entry["x"] == [number_text(value) for value in X[0]]
+    assert entry["x"] == ["123457", "0.3333", "2", "7", "0"]
+    assert entry["answers"][0][0]["features"] == [
+        {"feature": 2, "before": "2", "after": "-2", "change": "−4", "share": 1.0},
+        {"feature": 4, "before": "0", "after": "1", "change": "+1", "share": 1.0},
+        {
+            "feature": 1,
+            "before": "0.333333",
+            "after": "0.333334",
+            "change": "+1e-6",
+            "share": 0.0,
+        },
+    ]
 
 
 def test_what_the_model_said(series):
@@ -92,11 +104,53 @@ def test_what_the_model_said(series):
     content = packed({"one": series, "two": silent})
     one, two = (content["instances"][1]["answers"][m][0] for m in (0, 1))
     assert content["classes"] == ["'gun'", "'point'"]
-    assert one["before"] == two["before"] == {"label": 0, "proba": [0.75, 0.25]}
-    assert (one["proba"], two["proba"]) == ([0.5625, 0.4375], [None, None])
-    assert (one["target"], one["label"], one["valid"], one["status"]) == (1, 0, False, "infeasible")
+    assert one["probabilities"] == [
+        {"class": 0, "before": 0.75, "before_text": "0.75", "after": 0.5625, "after_text": "0.56"},
+        {"class": 1, "before": 0.25, "before_text": "0.25", "after": 0.4375, "after_text": "0.44"},
+    ]
+    silent_bars = [(bar["after"], bar["after_text"]) for bar in two["probabilities"]]
+    assert silent_bars == [(0, "unknown")] * 2
+    assert (one["target"], one["label"], one["valid"]) == (1, 0, False)
+    assert [e["answers"][0][0]["outcome"] for e in content["instances"]] == [
+        "reached",
+        "not reached",
+        "already",
+    ]
     assert [entry["source"] for entry in content["instances"]] == [12, 14, 17]
-    assert set(content["meaning"]) == set(one["scores"])
+    assert len(content["metrics"]) == len(one["scores"])
+
+
+def test_one_value_has_one_text(series):
+    """The same quantity reads the same in the list, among the metrics and in the definitions."""
+    content = packed({"m": series})
+    labels = [metric["label"] for metric in content["metrics"]]
+    assert labels[:2] == ["changed", "stretches changed"]
+    assert content["metrics"][0]["meaning"].startswith("sparsity: ")
+    for i, entry in enumerate(content["instances"]):
+        answer = entry["answers"][0][0]
+        assert answer["changed_text"] == percent_text(series.changed_fraction[i])
+        assert answer["scores"][0] == answer["changed_text"]
+        for bar in answer["probabilities"]:
+            assert bar["after_text"] == class_probability(series.cf_proba[i], bar["class"])
+
+
+def test_a_page_holds_no_number_with_more_digits_than_are_shown(series):
+    """Texts are finished in Python: nothing is left for the script to round."""
+    content = packed({"m": series})
+    answer = content["instances"][0]["answers"][0][0]
+    shown = [answer["changed_text"], *answer["scores"], answer["sentence"], answer["headline"]]
+    assert all(isinstance(text, str) for text in shown)
+    assert not re.search(r"\d\.\d{5}", " ".join(shown))
+
+
+def test_many_classes_are_counted(make):
+    classes = [f"c{k}" for k in range(9)]
+    p = np.full((1, 9), 0.05)
+    p[0, 0] = 0.6
+    result = make(np.zeros((1, 5)), np.ones((1, 5)), p, p[:, ::-1], classes=classes)
+    answer = packed({"m": result})["instances"][0]["answers"][0][0]
+    assert len(answer["probabilities"]) == 6
+    assert answer["more_classes"] == "3 more classes are not shown."
 
 
 def test_alternatives_belong_to_their_instance(series):
@@ -136,7 +190,7 @@ def test_limits_for_drawing_and_those_broken(series, make):
     assert content["limits"]["upper"] == [1.0] * 40
     assert (bits(content["limits"]["frozen"], (2, 20)) == frozen).all()
     broken = [entry["answers"][0][0]["broken"] for entry in content["instances"]]
-    assert "14 of 40 values frozen" in broken[0]
+    assert "Constraint broken: 14 of 40 values frozen." in broken[0]
     assert broken[2] == []
     # Bounds are not drawn over images, whose pixels are many.
     X = np.zeros((1, 1, 4, 4))
@@ -146,7 +200,7 @@ def test_limits_for_drawing_and_those_broken(series, make):
 
 def test_what_does_not_fit_is_listed_without_a_picture(series, monkeypatch):
     sizes = [len(json.dumps(entry)) for entry in packed({"m": series})["instances"]]
-    monkeypatch.setattr(room, "MOST_CHARACTERS", sum(sizes[:2]))
+    monkeypatch.setattr(module, "MOST_CHARACTERS", sum(sizes[:2]))
     entries = packed({"m": series})["instances"]
     assert [entry["x"] is None for entry in entries] == [False, False, True]
     assert "mask" not in entries[2]["answers"][0][0]
@@ -156,7 +210,7 @@ def test_what_does_not_fit_is_listed_without_a_picture(series, monkeypatch):
 def test_guides_count_towards_what_fits(series, monkeypatch):
     guided = replace(series, info={"guide_index": np.zeros(3)})
     first = len(json.dumps(packed({"m": guided})["instances"][0]))
-    monkeypatch.setattr(room, "MOST_CHARACTERS", first + 10)
+    monkeypatch.setattr(module, "MOST_CHARACTERS", first + 10)
     reference = np.random.default_rng(0).normal(size=(1, 40))
     drawn = [
         sum(entry["x"] is not None for entry in packed({"m": guided}, known)["instances"])

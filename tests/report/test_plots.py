@@ -15,7 +15,7 @@ from matplotlib.image import imread
 from matplotlib.patches import Rectangle
 
 from contrafact.report import plot, plot_many
-from contrafact.report.panels import MISSED, REACHED
+from contrafact.report.style import MISSED, REACHED
 
 
 def words(figure):

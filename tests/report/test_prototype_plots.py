@@ -68,7 +68,7 @@ def test_projection_rings_what_is_wrong(wine):
     y = np.where(np.arange(len(wine[1])) < 4, 2, wine[1])
     wrong = int((model.predict(wine[0]) != y).sum())
     texts = [text.get_text() for text in plot_projection(model, wine[0], y).legends[0].get_texts()]
-    assert f"called otherwise ({wrong})" in texts and wrong >= 4
+    assert f"misclassified ({wrong})" in texts and wrong >= 4
 
 
 def test_projection_spans_the_models_own_distance(wine):

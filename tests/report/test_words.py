@@ -1,4 +1,4 @@
-"""The sentences that pictures and the page share."""
+"""Formatters: one rule for probabilities, percentages and numbers, and words for rows."""
 
 from __future__ import annotations
 
@@ -8,39 +8,16 @@ import numpy as np
 import pytest
 
 from contrafact.report.words import (
-    counted,
-    detail,
+    class_probability,
+    different_texts,
     digits_apart,
-    headline,
     label_text,
     note,
-    percent,
+    number_text,
+    over_instances,
+    percent_text,
     probability_text,
 )
-
-
-def test_headlines(series):
-    assert headline(series, 0) == "row 12: 'gun' (0.97) → 'point' (0.62)"
-    assert headline(series, 1) == "row 14: 'gun' (0.75) → still 'gun' (0.56), wanted 'point'"
-    assert headline(series, 2) == "row 17: already 'point' (0.88)"
-
-
-def test_headline_of_a_row_the_model_could_not_answer(series):
-    silent = replace(series, cf_proba=np.full((3, 2), np.nan), valid=np.zeros(3, dtype=bool))
-    assert headline(silent, 0) == "row 12: 'gun' (0.97) → no answer, wanted 'point'"
-    assert "0.03 → unknown" in detail(silent, 0)
-
-
-def test_headline_counts_siblings(series):
-    assert headline(replace(series, source=np.array([3, 3, 4])), 1).startswith("row 3 (2 of 2): ")
-
-
-def test_details(series):
-    assert (
-        detail(series, 0)
-        == "12 % of the values changed, in 3 stretches   ·   P('point'): 0.03 → 0.62   ·   CELS"
-    )
-    assert detail(series, 2).startswith("nothing changed")
 
 
 def test_notes_do_not_say_it_twice(series):
@@ -51,6 +28,15 @@ def test_notes_do_not_say_it_twice(series):
     remark = replace(series, message=np.array(["2 of 3 counterfactuals", "", ""]))
     assert note(remark, 0) == "2 of 3 counterfactuals"
     assert note(remark, 1) == "not reached (infeasible)"
+
+
+def test_the_best_probability_reads_as_everywhere_else(series):
+    message = np.repeat("not reached within [0, 1]; best P('point') = 0.00", 3)
+    cf_proba = np.array([[0.999, 0.001]] * 3)
+    hopeless = replace(series, message=message, cf_proba=cf_proba, valid=np.zeros(3, bool))
+    assert note(hopeless, 1) == "not reached (infeasible): within [0, 1]; best P('point') < 0.01"
+    near = replace(hopeless, cf_proba=np.array([[0.5004, 0.4996]] * 3))
+    assert note(near, 1).endswith("best P('point') = 0.4996")
 
 
 @pytest.mark.parametrize(
@@ -90,17 +76,74 @@ def test_near_the_boundary_digits_are_added_until_a_class_leads():
 
 
 def test_small_shares_are_not_nothing_and_large_ones_not_all():
-    shares = {0: "0 %", 0.0004: "0.04 %", 0.004: "0.4 %", 0.06: "6 %", 0.9999: "99.9 %", 1: "100 %"}
-    assert {share: percent(share) for share in shares} == shares
+    shares = {
+        0: "0 %",
+        0.0004: "0.04 %",
+        0.004: "0.4 %",
+        0.06: "6 %",
+        0.996: "99.6 %",
+        0.9999: "99.9 %",
+        1: "100 %",
+    }
+    assert {share: percent_text(share) for share in shares} == shares
 
 
-def test_counting():
-    assert [
-        counted(n, noun)
-        for n, noun in [(1, "stretch"), (2, "stretch"), (2, "class"), (2, "region")]
-    ] == [
-        "1 stretch",
-        "2 stretches",
-        "2 classes",
-        "2 regions",
-    ]
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"),
+        (-0.0, "0"),
+        (2.0, "2"),
+        (0.1 + 0.2, "0.3"),
+        (0.123456, "0.1235"),
+        (-12.3456, "-12.35"),
+        (48123.4, "48123"),
+        (12344.5, "12345"),
+        (1234567.8, "1234568"),
+        (999999999.7, "1e+9"),
+        (1.5e10, "1.5e+10"),
+        (0.0001, "0.0001"),
+        (0.00012346, "0.0001235"),
+        (0.00001, "1e-5"),
+        (-1.23456e-7, "-1.235e-7"),
+        (np.nan, "–"),
+        (np.inf, "–"),
+        (np.float32(0.1), "0.1"),
+    ],
+)
+def test_numbers(value, text):
+    assert number_text(value) == text
+
+
+@pytest.mark.parametrize("digits", [1, 3, 4, 9, 17])
+def test_numbers_read_back(digits):
+    """As exact as so many digits allow, over all magnitudes."""
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=500) * 10.0 ** rng.integers(-12, 12, size=500)
+    for value in values:
+        assert float(number_text(value, digits)) == pytest.approx(
+            value, rel=0.51 * 10 ** (1 - digits)
+        )
+
+
+def test_different_numbers_read_differently():
+    rng = np.random.default_rng(0)
+    for value in rng.normal(size=200) * 10.0 ** rng.integers(-9, 9, size=200):
+        before, after = different_texts(value, np.nextafter(value, np.inf))
+        assert before != after
+    assert different_texts(1.0, 2.0) == ("1", "2")
+
+
+def test_a_probability_has_the_digits_of_its_row():
+    near = np.array([0.50004, 0.49996, 0.0])
+    assert [class_probability(near, c) for c in range(3)] == ["0.5000", "0.5000", "0.0000"]
+    assert class_probability(np.array([0.5004, 0.4996]), 0) == "0.5004"
+    assert class_probability(np.array([0.996, 0.004]), 0) == ">0.99"
+
+
+def test_means_say_who_was_in_the_target_class_already():
+    assert over_instances(5, 2) == "over 5 instances, 2 of them already in the target class"
+    assert over_instances(5, 0) == "over 5 instances, none of them already in the target class"
+    assert over_instances(5, 5) == "over 5 instances, all of them already in the target class"
+    assert over_instances(1, 0) == "over 1 instance, not already in the target class"
+    assert over_instances(1, 1) == "over 1 instance, already in the target class"

@@ -1,14 +1,17 @@
-"""Report: pictures and a page that say at a glance what changed and what the model made of it."""
+"""Pictures and pages that show what changed and what the model says of it."""
 
 from .benchmark_report import write_benchmark
-from .comparison import plot_methods
+from .class_audit_plots import plot_audit
+from .correlation_plots import plot_correlations
 from .latent_plots import plot_latent
-from .montage import montage, plot_audit
+from .method_plots import plot_methods
+from .montage import montage
 from .page import write_report
+from .pareto_plots import plot_pareto
 from .plots import plot, plot_many
 from .prototype_plots import plot_projection, plot_prototypes, plot_relevances
-from .saliency import plot_saliency
-from .statistics_plots import plot_correlations, plot_critical_difference, plot_pareto
+from .rank_plots import plot_critical_difference
+from .saliency_plots import plot_saliency
 
 __all__ = [
     "montage",

@@ -1,4 +1,4 @@
-"""A benchmark in words, tables and figures: one Markdown file, its pictures beside it."""
+"""A benchmark as one Markdown file with tables, tests and figures beside it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING
 
 from ..benchmark.statistics import correlations, friedman, wilcoxon_holm
 from ..metrics import aggregate, list_metrics
-from .statistics_plots import plot_correlations, plot_critical_difference, plot_pareto
+from .correlation_plots import plot_correlations
+from .pareto_plots import over_requests, plot_pareto
+from .rank_plots import plot_critical_difference
+from .words import number_text, percent_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
+#: reported by default, where they are there
 SHOWN = (
     "valid",
     "sparsity",
@@ -24,96 +28,136 @@ SHOWN = (
     "seconds",
 )
 BLOCK = ["dataset", "classifier", "seed"]
+#: significant digits of means and the ends of their intervals
+DIGITS = 3
 
 
 def write_benchmark(
     frame: pd.DataFrame, path: str | Path, metrics: Sequence[str] | None = None
 ) -> Path:
-    """Write what a benchmark's table says: aggregates with coverage, failures, tests, figures.
+    """Write a benchmark's table as a page: means with coverage, failures, tests, figures.
 
     Parameters
     ----------
-    frame : the table of `Benchmark.run` or `Benchmark.results`.
-    path : a .md file; figures are written beside it.
-    metrics : columns to report; default: those of a short list that are there.
+    frame : DataFrame
+        The table of `Benchmark.run` or `Benchmark.results`.
+    path : str or Path
+        A .md file; figures are written beside it.
+    metrics : sequence of str, optional
+        Columns to report; by default those of a short list that are there.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    ValueError
+        If the table is empty.
     """
     path = Path(path)
     if frame.empty:
         raise ValueError("The table is empty: no cell is finished yet.")
     shown = [name for name in (SHOWN if metrics is None else metrics) if name in frame]
-    lines = ["# Benchmark", "", *_grid(frame), "", *_table(frame, shown), "", *_failures(frame)]
-    if frame["explainer"].nunique() > 1 and frame[BLOCK].drop_duplicates().shape[0] > 1:
-        lines += _tests(frame, shown, path)
+    lines = ["# Benchmark", "", *_scope(frame), "", *_means(frame, shown), "", *_failures(frame)]
+    several_methods = frame["explainer"].nunique() > 1
+    several_blocks = len(frame[BLOCK].drop_duplicates()) > 1
+    if several_methods and several_blocks:
+        lines += _tests(frame, shown)
+        lines += _figures(frame, shown, path)
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
 
 
-def _grid(frame: pd.DataFrame) -> list[str]:
-    parts = {
-        name: ", ".join(map(str, frame[name].unique()))
-        for name in ("dataset", "classifier", "explainer", "seed")
-    }
+def _scope(frame: pd.DataFrame) -> list[str]:
+    """Say what was compared, and the accuracy of the classifiers."""
+    lines = []
+    for name in ("dataset", "classifier", "explainer", "seed"):
+        values = ", ".join(map(str, frame[name].unique()))
+        lines.append(f"- {name}s: {values}")
+    cells = len(frame[[*BLOCK, "explainer"]].drop_duplicates())
+    lines.append(f"- {len(frame)} counterfactuals in {cells} cells")
     accuracy = frame.groupby(["dataset", "classifier"], sort=False)["accuracy"].mean().unstack()
+    table = accuracy.map("{:.3f}".format)
     return [
-        *(f"- {name}s: {values}" for name, values in parts.items()),
-        f"- {len(frame)} counterfactuals in {frame[[*BLOCK, 'explainer']].drop_duplicates().shape[0]} cells",
+        *lines,
         "",
         "Test accuracy of the classifiers, mean over seeds:",
         "",
-        *_markdown(accuracy.map("{:.3f}".format), "data set"),
+        *_markdown_table(table, "data set"),
     ]
 
 
-def _table(frame: pd.DataFrame, metrics: list[str]) -> list[str]:
-    """Mean with its interval, and the coverage where it is not complete."""
+def _means(frame: pd.DataFrame, metrics: list[str]) -> list[str]:
+    """Make a table of means with their intervals, and the coverage where it is not complete."""
     import pandas as pd
 
-    found = aggregate(frame, "explainer", request=[*BLOCK, "source"])
+    request = [*BLOCK, "source"]
+    found = aggregate(frame, "explainer", request=request)
     directions = list_metrics().set_index("name")["direction"]
     table = pd.DataFrame(index=frame["explainer"].unique())
     for name in metrics:
         arrow = "↑" if directions.get(name) == "max" else "↓"
-        cells = []
-        for explainer in table.index:
-            line = found.loc[(explainer, name)]
-            text = f"{line['mean']:.3g} [{line['low']:.3g}, {line['high']:.3g}]"
-            cells.append(text if line["coverage"] == 1 else f"{text} ({line['coverage']:.0%})")
-        table[f"{name} {arrow}"] = cells
+        table[f"{name} {arrow}"] = [
+            _interval_text(found.loc[(explainer, name)]) for explainer in table.index
+        ]
     return [
-        "Mean over all requests [95 % bootstrap interval]. A failed request counts with its best attempt; "
-        "where some have no value at all, the share that has one is in parentheses.",
+        f"Mean {over_requests(frame, request)} [95 % bootstrap interval]. "
+        "A failed request counts with its best attempt; where some have no value at all, "
+        "the share that has one is in parentheses.",
         "",
-        *_markdown(table, "method"),
+        *_markdown_table(table, "method"),
     ]
+
+
+def _interval_text(line: pd.Series[float]) -> str:
+    """Write a mean, its interval, and the coverage where it is not complete."""
+    mean = number_text(line["mean"], DIGITS)
+    low = number_text(line["low"], DIGITS)
+    high = number_text(line["high"], DIGITS)
+    text = f"{mean} [{low}, {high}]"
+    if line["coverage"] < 1:
+        text += f" ({percent_text(line['coverage'])})"
+    return text
 
 
 def _failures(frame: pd.DataFrame) -> list[str]:
-    failed = frame[frame["cell_status"] != "done"].drop_duplicates([*BLOCK, "explainer"])
+    """List the cells that failed, with the last line of the reason."""
+    failed = frame.query("cell_status != 'done'").drop_duplicates([*BLOCK, "explainer"])
     if failed.empty:
         return ["No cell failed."]
-    told = [
-        f"- {line.dataset}, {line.classifier}, {line.explainer}, seed {line.seed}: {line.cell_status}, "
-        f"{str(line.message).strip().splitlines()[-1][:200]}"
-        for line in failed.itertuples()
-    ]
-    return [f"{len(failed)} cells failed:", "", *told]
+    lines = [f"{len(failed)} cells failed:", ""]
+    for cell in failed.itertuples():
+        name = f"{cell.dataset}, {cell.classifier}, {cell.explainer}, seed {cell.seed}"
+        reason = str(cell.message).strip().splitlines()[-1]
+        lines.append(f"- {name}: {cell.cell_status}, {reason[:200]}")
+    return lines
 
 
-def _tests(frame: pd.DataFrame, metrics: list[str], path: Path) -> list[str]:
-    lines = ["", "## Do they differ?", ""]
+def _tests(frame: pd.DataFrame, metrics: list[str]) -> list[str]:
+    """Say for each metric whether the methods differ."""
+    lines = ["", "## Do the methods differ?", ""]
     for name in metrics:
         test = friedman(frame, name)
-        lines.append(f"- {name}: Friedman p = {test.p:.2g} over {test.n_blocks} blocks")
+        p = number_text(test.p, 2)
+        lines.append(f"- {name}: Friedman p = {p} over {test.n_blocks} blocks")
+    return lines
+
+
+def _figures(frame: pd.DataFrame, metrics: list[str], path: Path) -> list[str]:
+    """Draw the figures beside the page, and link them."""
+    lines = []
     for name in metrics:
         figure = path.with_name(f"{path.stem}_{name}.png")
         plot_critical_difference(wilcoxon_holm(frame, name), figure)
         lines += ["", f"![Mean ranks by {name}; joined methods are not told apart]({figure.name})"]
-    places = [name for name in ("sparsity", "rmse") if name in metrics][:1]
-    believable = [name for name in ("dtw_lof_inlier", "knn_distance") if name in metrics][:1]
-    if places and believable:
+    changed = _first_of(("sparsity", "rmse"), metrics)
+    plausible = _first_of(("dtw_lof_inlier", "knn_distance"), metrics)
+    if changed and plausible:
         figure = path.with_name(f"{path.stem}_pareto.png")
-        plot_pareto(frame, places[0], believable[0], figure)
-        lines += ["", f"![{places[0]} against {believable[0]}]({figure.name})"]
+        plot_pareto(frame, changed, plausible, figure)
+        lines += ["", f"![{changed} against {plausible}]({figure.name})"]
     if len(metrics) > 2:
         figure = path.with_name(f"{path.stem}_correlations.png")
         plot_correlations(correlations(frame, metrics), figure)
@@ -121,17 +165,24 @@ def _tests(frame: pd.DataFrame, metrics: list[str], path: Path) -> list[str]:
     return lines
 
 
-def _markdown(table: pd.DataFrame, corner: str) -> list[str]:
-    head = [corner, *map(str, table.columns)]
-    rows = [
-        [str(name), *map(str, values)]
-        for name, values in zip(table.index, table.to_numpy(), strict=True)
-    ]
-    escaped = [
-        [cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in [head, *rows]
-    ]
-    return [
-        f"| {' | '.join(escaped[0])} |",
-        f"|{'---|' * len(head)}",
-        *(f"| {' | '.join(row)} |" for row in escaped[1:]),
-    ]
+def _first_of(wanted: Sequence[str], metrics: list[str]) -> str:
+    """Return the first of the wanted metrics that is there; empty where none is."""
+    return next((name for name in wanted if name in metrics), "")
+
+
+def _markdown_table(table: pd.DataFrame, corner: str) -> list[str]:
+    """Write a table in Markdown."""
+    lines = [_markdown_line([corner, *table.columns]), f"|{'---|' * (table.shape[1] + 1)}"]
+    for name, values in zip(
+        table.index,
+        table.to_numpy(),
+        strict=True,
+    ):
+        lines.append(_markdown_line([name, *values]))
+    return lines
+
+
+def _markdown_line(cells: Sequence[object]) -> str:
+    """Write a line of a Markdown table."""
+    escaped = [str(cell).replace("|", "\\|").replace("\n", " ") for cell in cells]
+    return f"| {' | '.join(escaped)} |"

@@ -1,4 +1,4 @@
-"""Limits: whether counterfactuals keep their constraints, checked anew on the arrays themselves."""
+"""Which counterfactuals keep which constraint, with words for each constraint."""
 
 from __future__ import annotations
 
@@ -6,71 +6,83 @@ import numpy as np
 
 from ..engine.constraints import Constraints, spread
 from ..engine.result import Counterfactuals
-from ..metrics.metric import as_array
+from ..metrics.metric import as_array, instance_shape
 from ..models.classifier import Array
-from .sentences import MOST_NAMED, listed
-from .words import name_of
+from .grammar import listed
+from .sentences import MOST_NAMED
+from .words import name_of, number_text
 
 
-def audit(result: Counterfactuals, constraints: Constraints) -> dict[str, Array]:
-    """For each limit in force, which rows keep it. A row that was not to be changed keeps them all."""
-    x, x_cf = (as_array(values).astype(np.float64) for values in (result.X, result.X_cf))
-    if result.modality == "series" and x.ndim == 2:
-        x, x_cf = x[:, None], x_cf[:, None]
-    shape = x.shape[1:]
-    checks: dict[str, Array] = {}
-    if constraints.lower is not None:
-        lower = spread(constraints.lower, shape, "lower")
-        if np.isfinite(lower).any():
-            checks[f"nothing below {_range(result, lower)}"] = (x_cf >= lower) | _rounded(
-                x, x_cf, lower
-            )
-    if constraints.upper is not None:
-        upper = spread(constraints.upper, shape, "upper")
-        if np.isfinite(upper).any():
-            checks[f"nothing above {_range(result, upper)}"] = (x_cf <= upper) | _rounded(
-                x, x_cf, upper
-            )
-    if constraints.frozen is not None:
-        frozen = spread(constraints.frozen, shape, "frozen", bool)
-        checks[_frozen(result, frozen)] = ~frozen | (x_cf == x)
-    step = constraints.max_step
-    if step is not None:
-        checks[f"no step larger than {step:g}"] = np.abs(np.diff(x_cf, axis=-1)) <= step * (
-            1 + 1e-6
-        )
+def kept_constraints(result: Counterfactuals, constraints: Constraints) -> dict[str, Array]:
+    """Check every row against the constraints once more.
+
+    Parameters
+    ----------
+    result : Counterfactuals
+        The result.
+    constraints : Constraints
+        The constraints that were asked for.
+
+    Returns
+    -------
+    dict of str to bool ndarray of shape (n,)
+        For each constraint in words, which rows keep it. A row that was already in the target
+        class was not to be changed and keeps them all.
+    """
+    shape = instance_shape(result)
+    x = as_array(result.X).astype(np.float64).reshape(len(result), *shape)
+    x_cf = as_array(result.X_cf).astype(np.float64).reshape(len(result), *shape)
+    kept = constraints.check(x, x_cf)
     exempt = result.status == "already_target"
     return {
-        words: kept.all(axis=tuple(range(1, kept.ndim))) | exempt for words, kept in checks.items()
+        words: kept[kind] | exempt
+        for kind, words in _words_by_kind(result, constraints, shape).items()
     }
 
 
-def _rounded(x: Array, x_cf: Array, bound: Array) -> Array:
-    """Values of the instance itself that only their rounding to the model's precision brings to the bound."""
-    return np.asarray((x_cf == x) & (x.astype(np.float32) == bound.astype(np.float32)))
+def _words_by_kind(
+    result: Counterfactuals, constraints: Constraints, shape: tuple[int, ...]
+) -> dict[str, str]:
+    """Put the constraints into words; bounds that are infinite everywhere are left out."""
+    words = {}
+    for kind, relation in (("lower", "below"), ("upper", "above")):
+        value = getattr(constraints, kind)
+        if value is None:
+            continue
+        bound = spread(value, shape, kind)
+        if np.isfinite(bound).any():
+            words[kind] = f"nothing {relation} {_bound_text(result, bound)}"
+    if constraints.frozen is not None:
+        words["frozen"] = _frozen_text(result, spread(constraints.frozen, shape, "frozen", bool))
+    if constraints.max_step is not None:
+        words["max_step"] = f"no step larger than {number_text(constraints.max_step)}"
+    return words
 
 
-def _range(result: Counterfactuals, bound: Array) -> str:
-    low, high = bound.min(), bound.max()
-    if low == high:
-        return f"{low:g}"
+def _bound_text(result: Counterfactuals, bound: Array) -> str:
+    """Say a bound: one number, one for each of a few parts, or its range."""
+    if bound.min() == bound.max():
+        return number_text(bound.min())
     by_part = bound.reshape(len(bound), -1)
-    limited = np.flatnonzero(np.isfinite(by_part).any(1))
+    limited = np.flatnonzero(np.isfinite(by_part).any(1)).tolist()
     few = len(limited) <= MOST_NAMED and len(limited) < len(bound)
-    if few and (by_part == by_part[:, :1]).all():
-        return listed([f"{by_part[j, 0]:g} in {name_of(result, j)}" for j in limited])
+    constant = by_part == by_part[:, :1]
+    if few and constant.all():
+        return listed([f"{number_text(by_part[j, 0])} in {name_of(result, j)}" for j in limited])
     finite = bound[np.isfinite(bound)]
-    return f"a bound of its own each, from {finite.min():g} to {finite.max():g}"
+    low = number_text(finite.min())
+    high = number_text(finite.max())
+    return f"a bound of its own each, from {low} to {high}"
 
 
-def _frozen(result: Counterfactuals, frozen: Array) -> str:
+def _frozen_text(result: Counterfactuals, frozen: Array) -> str:
+    """Say how many values are frozen, and which parts where only a few whole parts are."""
     words = f"{int(frozen.sum())} of {frozen.size} values frozen"
     by_part = frozen.reshape(len(frozen), -1)
-    whole = np.flatnonzero(by_part.all(1))
-    if (
-        0 < len(whole) <= MOST_NAMED
-        and len(whole) < len(frozen)
-        and not by_part[~by_part.all(1)].any()
-    ):
-        return f"{words}: {listed([name_of(result, j) for j in whole])}"
+    whole = by_part.all(1)
+    only_whole = not by_part[~whole].any()
+    few = 0 < whole.sum() <= MOST_NAMED and not whole.all()
+    if few and only_whole:
+        names = [name_of(result, j) for j in np.flatnonzero(whole).tolist()]
+        return f"{words}: {listed(names)}"
     return words

@@ -1,71 +1,154 @@
-"""Where a latent method went: the codes of the data, the centroids and the path of one counterfactual."""
+"""The path of a latent method: the codes of the data, the centroids and one counterfactual."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ..engine.result import Counterfactuals
 from ..explainers.latentcf import LatentCF
 from ..explainers.tsnuc import TSNUC
-from . import panels
-from .plots import blank, chosen_rows, save
-from .words import headline, label_text
+from .canvas import blank_figure, checked_row, save_figure, write_title
+from .captions import headline
+from .style import FONT_SIZE, GRAY, class_color, plain, tidy
+from .words import label_text
+
+#: loss curves drawn behind the one of interest
+MOST_CURVES = 60
 
 
 def plot_latent(
     explainer: TSNUC | LatentCF, result: Counterfactuals, i: int = 0, path: str | Path | None = None
 ) -> Figure:
-    """Left the codes of the reference data on their two main directions, with the way of counterfactual i;
-    right its loss from step to step, those of the other rows behind it.
+    """Draw the path of counterfactual i in latent space, and its loss from step to step.
+
+    On the left are the codes of the reference data on their two main directions, with the path; on
+    the right is the loss, with those of the other rows behind it.
 
     Parameters
     ----------
-    explainer : fitted; the one that made `result`.
-    path : where to write it; .png, .svg or .pdf.
+    explainer : TSNUC or LatentCF
+        Fitted; the one that made `result`.
+    result : Counterfactuals
+        The result.
+    i : int, default=0
+        Row of the result; negative counts from the end.
+    path : str or Path, optional
+        Where to write it; .png, .svg or .pdf.
+
+    Returns
+    -------
+    Figure
+        The figure.
     """
     if "path" not in result.info:
         raise ValueError("This result has no path; plot_latent draws those of TSNUC and LatentCF.")
-    (i,) = chosen_rows(result, [i])
-    latent, classes = explainer.latent_, explainer.classifier_.classes.tolist()
-    codes = (latent.codes @ latent.plane).numpy(force=True)
-    label = explainer.guide_.candidate_class_.numpy(force=True)
-    figure = blank(4.2, header=0.4)
-    figure.text(0.012, 0.95, panels.plain(headline(result, i)), fontweight="bold", fontsize=12)
-    where, how = figure.subplots(1, 2, width_ratios=[1.4, 1])
-    for c, name in enumerate(classes):
-        color = panels.color(c)
-        own = codes[label == c]
-        where.scatter(*own.T, s=16, color=color, alpha=0.5, linewidth=0, label=label_text(name, 16))
-        if isinstance(explainer, TSNUC):
-            owner = explainer.centroids_.owner.numpy(force=True) == c
-            middle = (explainer.centroids_.place @ latent.plane).numpy(force=True)[owner]
-            told = {"label": "centroids"} if c == 0 else {}
-            where.scatter(
-                *middle.T, s=130, marker="*", color=color, edgecolor="black", linewidth=0.8, **told
-            )
-    steps = np.asarray(result.info["path"])[i]
-    where.plot(*steps.T, color="black", linewidth=1.8, label="path of this one")
-    where.plot(*steps[0], "o", color="black", markersize=7, markerfacecolor="white")
-    where.plot(*steps[-1], ">", color="black", markersize=8)
-    where.set_xlabel("first main direction of the codes", fontsize=panels.SMALL)
-    where.set_ylabel("second", fontsize=panels.SMALL)
-    where.legend(fontsize=8, frameon=False)
-    curves = np.asarray(result.info["loss_curve"])
-    taken = np.asarray(result.info["iterations"])
-    for j in [*(j for j in range(min(len(curves), 60)) if j != i), i]:
-        at = np.linspace(
-            0, max(taken[j] - 1, 0), curves.shape[1]
-        ).round()  # as the steps were picked
-        mine = j == i
-        how.plot(at, curves[j], color="black" if mine else panels.GRAY, linewidth=1.8 if mine else 0.6,
-                 alpha=1 if mine else 0.5)  # fmt: skip
-    how.set_xlabel("step", fontsize=panels.SMALL)
-    how.set_ylabel("loss (black: this one)", fontsize=panels.SMALL)
-    for ax in (where, how):
-        panels.tidy(ax)
-    if path is not None:
-        save(figure, path)
+    i = checked_row(result, i)
+    figure = blank_figure(4.2, header=0.4)
+    write_title(figure, headline(result, i), y=0.95)
+    codes, losses = figure.subplots(1, 2, width_ratios=[1.4, 1])
+    _draw_codes(codes, explainer)
+    _draw_path(codes, np.asarray(result.info["path"])[i])
+    codes.legend(fontsize=8, frameon=False)
+    _draw_losses(losses, result, i)
+    tidy(codes)
+    tidy(losses)
+    save_figure(figure, path)
     return figure
+
+
+def _draw_codes(ax: Axes, explainer: TSNUC | LatentCF) -> None:
+    """Draw the codes of every class, and the centroids where there are."""
+    latent = explainer.latent_
+    codes = (latent.codes @ latent.plane).numpy(force=True)
+    owner = explainer.guide_.candidate_class_.numpy(force=True)
+    for column, label in enumerate(explainer.classifier_.classes.tolist()):
+        u, v = codes[owner == column].T
+        name = plain(label_text(label, 16))
+        ax.scatter(
+            u,
+            v,
+            s=16,
+            color=class_color(column),
+            alpha=0.5,
+            linewidth=0,
+            label=name,
+        )
+        if isinstance(explainer, TSNUC):
+            _draw_centroids(ax, explainer, column)
+    ax.set_xlabel("first main direction of the codes", fontsize=FONT_SIZE)
+    ax.set_ylabel("second", fontsize=FONT_SIZE)
+
+
+def _draw_centroids(ax: Axes, explainer: TSNUC, column: int) -> None:
+    """Draw the centroids of one class as stars."""
+    centroids = explainer.centroids_
+    own = centroids.owner.numpy(force=True) == column
+    u, v = (centroids.place @ explainer.latent_.plane).numpy(force=True)[own].T
+    ax.scatter(
+        u,
+        v,
+        s=130,
+        marker="*",
+        color=class_color(column),
+        edgecolor="black",
+        linewidth=0.8,
+        label="centroids" if column == 0 else None,
+    )
+
+
+def _draw_path(ax: Axes, steps: np.ndarray) -> None:
+    """Draw the path of one counterfactual, from a white dot to an arrow head."""
+    u, v = steps.T
+    ax.plot(
+        u,
+        v,
+        color="black",
+        linewidth=1.8,
+        label="path of this one",
+    )
+    ax.plot(
+        u[0],
+        v[0],
+        "o",
+        color="black",
+        markersize=7,
+        markerfacecolor="white",
+    )
+    ax.plot(
+        u[-1],
+        v[-1],
+        ">",
+        color="black",
+        markersize=8,
+    )
+
+
+def _draw_losses(ax: Axes, result: Counterfactuals, i: int) -> None:
+    """Draw the loss curves, the one of row i last and black."""
+    curves = np.asarray(result.info["loss_curve"])
+    iterations = np.asarray(result.info["iterations"])
+    others = [j for j in range(min(len(curves), MOST_CURVES)) if j != i]
+    for j in [*others, i]:
+        # As the steps were picked.
+        at = np.linspace(0, max(iterations[j] - 1, 0), curves.shape[1]).round()
+        if j == i:
+            ax.plot(
+                at,
+                curves[j],
+                color="black",
+                linewidth=1.8,
+            )
+        else:
+            ax.plot(
+                at,
+                curves[j],
+                color=GRAY,
+                linewidth=0.6,
+                alpha=0.5,
+            )
+    ax.set_xlabel("step", fontsize=FONT_SIZE)
+    ax.set_ylabel("loss (black: this one)", fontsize=FONT_SIZE)

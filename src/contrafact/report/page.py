@@ -1,4 +1,4 @@
-"""A page that explains results to someone who was not there: one HTML file that never asks the network."""
+"""The page: one HTML file that explains results and needs no network and no other file."""
 
 from __future__ import annotations
 
@@ -16,9 +16,20 @@ from ..engine.constraints import Constraints
 from ..engine.result import Counterfactuals
 from ..metrics import Reference
 from . import sections
-from .comparison import same_instances
+from .comparison import check_same_instances
+from .grammar import shorten
+from .page_metrics import page_scores
 from .payload import payload
-from .words import shorten
+
+SCRIPTS = (
+    "number_text.js",
+    "elements.js",
+    "unpacking.js",
+    "series_chart.js",
+    "pictures.js",
+    "page.js",
+)
+QUESTION = "What would change the model's decision?"
 
 
 def write_report(
@@ -30,17 +41,33 @@ def write_report(
     constraints: Constraints | None = None,
     command: str | None = None,
 ) -> Path:
-    """Write a self-contained HTML page: what came out in sentences, then every instance to look at.
+    """Write a self-contained HTML page: a summary in sentences, then every instance to look at.
 
     Parameters
     ----------
-    results : one result, or several by name, of the same instances: the page compares them.
-    path : the file to write.
-    title : the heading; default: a question.
-    reference : `X` or `(X, y)`, the rows the explainer was fitted to: adds what is measured against data, and
-        draws the guides that methods followed.
-    constraints : the limits that were asked for; the page checks every row against them.
-    command : the line that makes the page again, to be shown on it.
+    results : Counterfactuals or mapping of str to Counterfactuals
+        One result, or several by name, of the same instances, which the page compares.
+    path : str or Path
+        The file to write.
+    title : str, optional
+        The heading; by default a question.
+    reference : array or (array, array), optional
+        `X` or `(X, y)`, the rows the explainer was fitted to: adds metrics that compare with data,
+        and draws the guides that methods followed.
+    constraints : Constraints, optional
+        The constraints that were asked for; the page checks every row against them.
+    command : str, optional
+        The command that makes the page again, to be shown on it.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    ValueError
+        If the results are not of the same instances, or of models with different classes.
 
     Examples
     --------
@@ -52,57 +79,86 @@ def write_report(
     path = Path(path)
     if isinstance(results, Counterfactuals):
         results = {str(results.provenance.get("method", "given")): results}
-    same_instances(results)
-    results = dict(zip(_titles(results), results.values(), strict=True))
+    check_same_instances(results)
+    results = dict(
+        zip(
+            _short_names(results),
+            results.values(),
+            strict=True,
+        )
+    )
     known = None if reference is None else Reference.read(reference, next(iter(results.values())))
-    scores = {name: sections.scores(result, known) for name, result in results.items()}
-    content = payload(results, scores, None if known is None else known.rows, constraints)
+    scores = {name: page_scores(result, known) for name, result in results.items()}
+    means = sections.means_by_method(results, scores)
+    known_rows = None if known is None else known.rows
+    content = payload(results, scores, known_rows, constraints)
     without_picture = sum(entry["x"] is None for entry in content["instances"])
-    heading = shorten(title or "What would change the model's mind?", 200)
+    heading = shorten(title or QUESTION, 200)
     body = [
         f"<header><h1>{escape(heading)}</h1>{sections.scope(results)}</header>\n<main>",
-        _section("In short", sections.summary(results, without_picture)),
+        _section("Summary", sections.summary(results, means, without_picture)),
         _section(
-            "Methods side by side" if len(results) > 1 else "In figures", sections.figures(scores)
+            "Methods side by side" if len(results) > 1 else "Metrics",
+            sections.means_table(results, scores, means),
         ),
         _section(
-            "Every instance", "<noscript><p>Pictures need JavaScript.</p></noscript>", "explorer"
+            "Instances",
+            "<noscript><p>Pictures need JavaScript.</p></noscript>",
+            identifier="explorer",
         ),
-        _section("Limits", sections.limits(results, constraints)),
-        _section("How it was made", sections.made(results, command)),
+        _section("Constraints", sections.constraints_table(results, constraints)),
+        _section("Provenance", sections.provenance(results, command)),
         "</main>",
     ]
-    path.write_text(_document(heading, body, content), encoding="utf-8", errors="xmlcharrefreplace")
+    document = _document(heading, body, content)
+    path.write_text(
+        document,
+        encoding="utf-8",
+        errors="xmlcharrefreplace",
+    )
     return path
 
 
-def _titles(names: Iterable[str]) -> list[str]:
-    """Names short enough for a heading; those that then read the same are numbered."""
-    titles: list[str] = []
+def _short_names(names: Iterable[str]) -> list[str]:
+    """Shorten names to fit a heading; those that then read the same are numbered."""
+    chosen: list[str] = []
     for name in names:
         short = shorten(name, 60) or "unnamed"
-        again = (f"{short} ({n})" for n in count(2))
-        titles.append(next(title for title in chain([short], again) if title not in titles))
-    return titles
+        numbered = (f"{short} ({n})" for n in count(2))
+        candidates = chain([short], numbered)
+        chosen.append(next(each for each in candidates if each not in chosen))
+    return chosen
 
 
-def _section(heading: str, content: str, name: str = "") -> str:
-    """A part of the page, or nothing where there is nothing to say."""
-    place = f' id="{name}"' if name else ""
-    return f"<section{place}><h2>{heading}</h2>\n{content}\n</section>" if content else ""
+def _section(heading: str, content: str, identifier: str = "") -> str:
+    """Make a section of the page, or nothing where it would be empty."""
+    if not content:
+        return ""
+    attribute = f' id="{identifier}"' if identifier else ""
+    return f"<section{attribute}><h2>{heading}</h2>\n{content}\n</section>"
 
 
 def _document(heading: str, body: Sequence[str], content: Mapping[str, Any]) -> str:
-    """The file. Its policy lets the browser run these scripts and styles, and load nothing at all."""
+    """Make the file; its policy lets the browser run these scripts and load nothing at all."""
     assets = files(__package__) / "assets"
     style = (assets / "page.css").read_text(encoding="utf-8")
-    script = "\n".join(
-        (assets / name).read_text(encoding="utf-8") for name in ("charts.js", "page.js")
+    scripts = [(assets / name).read_text(encoding="utf-8") for name in SCRIPTS]
+    script = '"use strict";\n' + "\n".join(scripts)
+    policy = "; ".join(
+        [
+            "default-src 'none'",
+            f"style-src {_policy_hash(style)}",
+            f"script-src {_policy_hash(script)}",
+            "img-src data:",
+        ]
     )
-    policy = (
-        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; img-src data:"
+    data = json.dumps(
+        content,
+        separators=(",", ":"),
+        allow_nan=False,
     )
-    data = json.dumps(content, separators=(",", ":"), allow_nan=False)
+    # Only "<" could end the element or open a comment in it; written as \u003c it is the same JSON.
+    data = data.replace("<", "\\u003c")
     return "\n".join(
         [
             '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">',
@@ -111,14 +167,13 @@ def _document(heading: str, body: Sequence[str], content: Mapping[str, Any]) -> 
             '<link rel="icon" href="data:,">',
             f"<title>{escape(heading)}</title><style>{style}</style></head>\n<body>",
             *body,
-            # Only "<" could end the element or open a comment in it; written as \u003c it is the same JSON.
-            '<script type="application/json" id="payload">'
-            + data.replace("<", "\\u003c")
-            + "</script>",
+            f'<script type="application/json" id="payload">{data}</script>',
             f"<script>{script}</script>\n</body></html>\n",
         ]
     )
 
 
-def _hash(text: str) -> str:
-    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode('ascii')}'"
+def _policy_hash(text: str) -> str:
+    """Return the hash by which the policy allows a script or style."""
+    digest = sha256(text.encode()).digest()
+    return f"'sha256-{b64encode(digest).decode('ascii')}'"

@@ -1,10 +1,10 @@
-"""Payload: what the page's script draws from, as plain values small enough to travel inside the page."""
+"""What the page's script puts into place and draws: finished strings and packed arrays."""
 
 from __future__ import annotations
 
 import json
-from base64 import b64encode
 from collections.abc import Mapping
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -15,11 +15,24 @@ from ..engine.constraints import Constraints, spread
 from ..engine.result import Counterfactuals
 from ..metrics.metric import as_array
 from ..models.classifier import Array
-from .constraint_table import audit
-from .plots import pair
-from .sections import meanings
+from .captions import headline
+from .constraint_table import kept_constraints
+from .grammar import counted, shorten
+from .packing import json_numbers, pack_bits, pack_values
+from .page_metrics import PageMetric, metric_definitions, metric_label, shown_metrics
+from .pairs import changed_mask, pair, relative_change
+from .panels import relevant_classes
 from .sentences import sentence
-from .words import label_text, name_of, note, shorten
+from .words import (
+    class_probability,
+    column_of,
+    different_texts,
+    label_text,
+    name_of,
+    note,
+    number_text,
+    percent_text,
+)
 
 #: once the drawings fill this many characters, further instances are listed without one
 MOST_CHARACTERS = 6_000_000
@@ -33,180 +46,251 @@ def payload(
     reference: Array | None,
     constraints: Constraints | None,
 ) -> dict[str, Any]:
-    """Instances, each once, with every method's counterfactuals of it.
+    """Collect the instances, each once, with every method's counterfactuals of it.
 
     Parameters
     ----------
-    results : by method, of the same instances.
-    scores : by method, the metrics of each row.
-    reference : rows that guides are taken from, flat.
-    constraints : limits to check and to draw.
+    results : mapping of str to Counterfactuals
+        By method, of the same instances.
+    scores : mapping of str to DataFrame
+        By method, the metrics of each row.
+    reference : ndarray of shape (n, size), optional
+        Rows that guides are taken from.
+    constraints : Constraints, optional
+        Constraints to check and to draw.
+
+    Returns
+    -------
+    dict
+        Of strings, lists and numbers that JSON can hold.
     """
     first = next(iter(results.values()))
-    measured = {name: _lines(frame) for name, frame in scores.items()}
     shape = pair(first, 0)[0].shape if len(first) else ()
-    kept = {
-        name: {} if constraints is None else audit(r, constraints) for name, r in results.items()
-    }
+    sources = dict.fromkeys(int(s) for result in results.values() for s in result.source)
+    metrics = [m for m in shown_metrics(next(iter(scores.values()))) if m.for_instances]
+    methods = [
+        _Method(
+            result=result,
+            scores=_score_texts(scores[name], metrics),
+            kept={} if constraints is None else kept_constraints(result, constraints),
+        )
+        for name, result in results.items()
+    ]
+    dtype = _step_type(results)
     known = None if reference is None else reference.reshape(-1, *shape)
-    steps = _steps(results)
     instances: list[dict[str, Any]] = []
     guides: dict[str, Any] = {}
     spent = 0
-    for source in dict.fromkeys(int(s) for result in results.values() for s in result.source):
-        drawn = spent < MOST_CHARACTERS
-        rows = {
-            name: np.flatnonzero(result.source == source).tolist()
-            for name, result in results.items()
-        }
-        one, i = next((results[name], found[0]) for name, found in rows.items() if found)
-        answers = [
-            [
-                _answer(results[name], i)
-                | {"scores": measured[name][i]}
-                | {"broken": [words for words, mask in kept[name].items() if not mask[i]]}
-                | (_drawing(results[name], i, steps) if drawn else {})
-                for i in found
-            ]
-            for name, found in rows.items()
-        ]
-        entry = {
-            "source": source,
-            "x": _packed(pair(one, i)[0], one.modality, steps) if drawn else None,
-            "answers": answers,
-        }
+    for source in sources:
+        entry = _instance(methods, source, dtype if spent < MOST_CHARACTERS else None)
+        new_guides = _guides(entry, known, dtype, guides)
         instances.append(entry)
-        followed = {answer.get("guide", -1) for found in answers for answer in found}
-        new = {
-            str(index): _packed(known[index], first.modality, steps)
-            for index in sorted(followed)
-            if known is not None and 0 <= index < len(known) and str(index) not in guides
-        }
-        guides |= new
-        spent += len(json.dumps(entry)) + len(json.dumps(new))
-    meaning = meanings()
+        guides |= new_guides
+        spent += len(json.dumps(entry)) + len(json.dumps(new_guides))
+    parts = shape[0] if shape else 0
+    definitions = metric_definitions()
     return {
         "modality": first.modality,
         "shape": shape,
-        "names": [name_of(first, j) for j in range(shape[0] if shape else 0)],
+        "names": [name_of(first, j) for j in range(parts)],
+        "all_parts": f"all {parts} {'features' if first.modality == 'row' else 'channels'}",
         "classes": [label_text(label, 60) for label in first.classes.tolist()],
         "methods": list(results),
+        "metrics": [
+            {"label": metric_label(metric, first.modality), "meaning": definitions[metric.name]}
+            for metric in metrics
+        ],
         "instances": instances,
         "guides": guides,
-        "limits": _limits(shape, constraints),
-        "meaning": {name: meaning[name] for frame in scores.values() for name in _metrics(frame)},
+        "limits": _drawn_limits(shape, constraints),
     }
 
 
-def _steps(results: Mapping[str, Counterfactuals]) -> Any:
-    """The kind of number that values travel as: two bytes, or one where two would leave much undrawn."""
-    values = sum(as_array(result.changed).sum() for result in results.values())
-    values += as_array(next(iter(results.values())).X).size
-    return np.uint16 if 4 * values < MOST_CHARACTERS else np.uint8
+@dataclass(frozen=True)
+class _Method:
+    """A method's result, the texts of its scores by row, and which rows keep which constraint."""
+
+    result: Counterfactuals
+    scores: list[list[str]]
+    kept: dict[str, Array]
 
 
-def _answer(result: Counterfactuals, i: int) -> dict[str, Any]:
-    return {
-        "before": {"label": _column(result, result.labels[i]), "proba": _numbers(result.proba[i])},
-        "target": _column(result, result.target[i]),
-        "label": _column(result, result.cf_labels[i]),
-        "valid": bool(result.valid[i]),
-        "status": str(result.status[i]),
-        "proba": _numbers(result.cf_proba[i]),
-        "changed": round(float(result[i].changed_fraction[0]), 6),
-        "sentence": sentence(result, i),
-        "note": shorten(note(result, i), 1000),
-    }
-
-
-def _drawing(result: Counterfactuals, i: int, steps: Any) -> dict[str, Any]:
-    """What changed: where, and to what; the rest is drawn as the instance has it."""
-    x, x_cf = pair(result, i)
-    mask = x != x_cf
-    drawing = {
-        "mask": _text(np.packbits(mask, bitorder="little")),
-        "x": _packed(x_cf, result.modality, steps, mask),
-        "guide": _guide_index(result, i),
-    }
-    saliency = _saliency(result, i, x.shape)
-    if saliency is not None:
-        drawing["saliency"] = _packed(saliency, result.modality, np.uint8)
-    return drawing
-
-
-def _lines(scores: pd.DataFrame) -> list[dict[str, float | None]]:
-    """Scores as plain numbers, a line per row."""
-    metrics = _metrics(scores)
-    lines = [_numbers(line) for line in scores[metrics].to_numpy(float)]
-    return [dict(zip(metrics, line, strict=True)) for line in lines]
-
-
-def _metrics(scores: pd.DataFrame) -> list[str]:
-    return [str(name) for name in scores if name not in ("source", "status")]
-
-
-def _packed(values: Array, modality: str, dtype: Any, mask: Array | None = None) -> Any:
-    """Rows as numbers; series and images as whole steps between the least and the largest of each channel.
-
-    Of series and images only the values that `mask` marks are there, in order.
-    """
-    if modality == "row":
-        return values.tolist()
-    flat = values.reshape(len(values), -1)
-    low, high = flat.min(1), flat.max(1)
-    steps = np.iinfo(dtype).max
-    span = np.where(high > low, high - low, 1)
-    whole = np.rint((flat - low[:, None]) / span[:, None] * steps).astype(dtype)
-    whole = whole if mask is None else whole[mask.reshape(flat.shape)]
-    return {
-        "low": low.tolist(),
-        "high": high.tolist(),
-        "steps": int(steps),
-        "data": _text(whole.astype(whole.dtype.newbyteorder("<"))),
-    }
-
-
-def _text(values: Array) -> str:
-    return b64encode(values.tobytes()).decode("ascii")
-
-
-def _numbers(values: Array) -> list[float | None]:
-    """Seven digits each; what JSON has no number for is null."""
+def _score_texts(scores: pd.DataFrame, metrics: list[PageMetric]) -> list[list[str]]:
+    """Write the scores of every row, in the order of `metrics`."""
+    columns = [scores[metric.name].to_numpy(float) for metric in metrics]
     return [
-        float(f"{v:.7g}") if np.isfinite(v) else None for v in np.asarray(values, float).tolist()
+        [metric.text(column[i]) for metric, column in zip(metrics, columns, strict=True)]
+        for i in range(len(scores))
     ]
 
 
-def _column(result: Counterfactuals, label: Any) -> int:
-    return int(result.classes.tolist().index(label.item()))
+def _step_type(results: Mapping[str, Counterfactuals]) -> type[np.unsignedinteger[Any]]:
+    """Choose two bytes for a value, or one where two would leave many instances undrawn."""
+    values = as_array(next(iter(results.values())).X).size
+    values += sum(int(as_array(result.changed).sum()) for result in results.values())
+    return np.uint16 if 4 * values < MOST_CHARACTERS else np.uint8
+
+
+def _instance(methods: list[_Method], source: int, dtype: Any) -> dict[str, Any]:
+    """Collect one instance and its answers; without a drawing if `dtype` is None."""
+    answers = []
+    x = None
+    for method in methods:
+        rows = np.flatnonzero(method.result.source == source).tolist()
+        answers.append([_answer(method, i, dtype) for i in rows])
+        if x is None and rows and dtype is not None:
+            x = _packed_instance(method.result, rows[0], dtype)
+    return {"source": source, "name": f"row {source}", "x": x, "answers": answers}
+
+
+def _packed_instance(result: Counterfactuals, i: int, dtype: Any) -> Any:
+    """Pack an instance to be drawn; a row is a table of texts."""
+    x, _ = pair(result, i)
+    if result.modality == "row":
+        return [number_text(value) for value in x.tolist()]
+    return pack_values(x, dtype)
+
+
+def _answer(method: _Method, i: int, dtype: Any) -> dict[str, Any]:
+    """Collect what is shown of counterfactual i."""
+    result = method.result
+    changed = float(result[i].changed_fraction[0])
+    broken = [words for words, kept in method.kept.items() if not kept[i]]
+    answer = {
+        "headline": headline(result, i, 60, probabilities=False),
+        "outcome": _outcome(result, i),
+        "valid": bool(result.valid[i]),
+        "legend": "after" if result.valid[i] else "best attempt",
+        "label": column_of(result, result.labels[i]),
+        "target": column_of(result, result.target[i]),
+        "changed": changed,
+        "changed_text": percent_text(changed),
+        # No line ends within "t = 42".
+        "sentence": sentence(result, i).replace("t = ", "t\u00a0=\u00a0"),
+        "note": shorten(note(result, i), 1000),
+        "broken": [f"Constraint broken: {words}." for words in broken],
+        "scores": method.scores[i],
+        **_probabilities(result, i),
+    }
+    if dtype is not None:
+        answer |= _drawing(result, i, dtype)
+    return answer
+
+
+def _outcome(result: Counterfactuals, i: int) -> str:
+    """Say in one or two words what came of row i."""
+    if result.status[i] == "already_target":
+        return "already"
+    return "reached" if result.valid[i] else "not reached"
+
+
+def _probabilities(result: Counterfactuals, i: int) -> dict[str, Any]:
+    """Collect the bars of the classes that matter, and say how many are left out."""
+    before = result.proba[i]
+    after = result.cf_proba[i]
+    shown = relevant_classes(result, i)
+    bars = [
+        {
+            "class": column,
+            "before": json_numbers(np.nan_to_num(before[[column]]))[0],
+            "before_text": class_probability(before, column),
+            "after": json_numbers(np.nan_to_num(after[[column]]))[0],
+            "after_text": class_probability(after, column),
+        }
+        for column in shown
+    ]
+    hidden = len(result.classes) - len(shown)
+    verb = "is" if hidden == 1 else "are"
+    more = f"{counted(hidden, 'more class')} {verb} not shown." if hidden else ""
+    return {"probabilities": bars, "more_classes": more}
+
+
+def _drawing(result: Counterfactuals, i: int, dtype: Any) -> dict[str, Any]:
+    """Collect what changed, and to what; the rest is drawn as the instance has it."""
+    x, x_cf = pair(result, i)
+    mask = changed_mask(result, i)
+    if result.modality == "row":
+        return {"features": _feature_changes(x, x_cf, mask)}
+    drawing: dict[str, Any] = {
+        "mask": pack_bits(mask),
+        "x": pack_values(x_cf, dtype, mask),
+        "guide": _guide_index(result, i),
+    }
+    if result.modality == "image":
+        largest = number_text(float(np.abs(x_cf - x).max()))
+        drawing["difference"] = f"difference (red: up, blue: down, at most {largest})"
+    saliency = _saliency(result, i, x.shape)
+    if saliency is not None:
+        drawing["saliency"] = pack_values(saliency, np.uint8)
+    return drawing
+
+
+def _feature_changes(x: Array, x_cf: Array, mask: Array) -> list[dict[str, Any]]:
+    """List the changed features of a row, the most changed first."""
+    size = relative_change(x, x_cf)
+    by_size = np.argsort(-size, kind="stable")
+    lines = []
+    for j in by_size.tolist():
+        if not mask[j]:
+            continue
+        before, after = different_texts(x[j], x_cf[j])
+        sign = "+" if x_cf[j] > x[j] else "−"
+        lines.append(
+            {
+                "feature": j,
+                "before": before,
+                "after": after,
+                "change": sign + number_text(abs(x_cf[j] - x[j])),
+                "share": round(min(float(size[j]), 1.0), 4),
+            }
+        )
+    return lines
+
+
+def _guides(
+    entry: Mapping[str, Any], known: Array | None, dtype: Any, packed: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Pack the reference rows that an instance's counterfactuals followed, where not packed yet."""
+    if known is None:
+        return {}
+    followed = {answer.get("guide", -1) for found in entry["answers"] for answer in found}
+    return {
+        str(index): pack_values(known[index], dtype)
+        for index in sorted(followed)
+        if 0 <= index < len(known) and str(index) not in packed
+    }
 
 
 def _guide_index(result: Counterfactuals, i: int) -> int:
-    """The reference row that was followed; −1 for none."""
+    """Return the reference row that was followed; −1 for none."""
     index = result.info.get("guide_index")
-    return -1 if index is None or not np.isfinite(index[i]) else int(index[i])
+    if index is None or not np.isfinite(index[i]):
+        return -1
+    return int(index[i])
 
 
 def _saliency(result: Counterfactuals, i: int, shape: tuple[int, ...]) -> Array | None:
+    """Return how much each value mattered, where the method says so."""
     for key in SALIENCY:
-        values = result.info.get(key)
-        if values is None or not np.isfinite(values[i]).all():
+        if key not in result.info:
             continue
+        values = np.asarray(result.info[key][i], dtype=float)
         # Channels may share their weights.
-        if len(shape) > 1 and np.size(values[i]) in (prod(shape), prod(shape[1:])):
-            return np.broadcast_to(np.abs(values[i]).astype(float).reshape(-1, *shape[1:]), shape)
+        fits = values.size in (prod(shape), prod(shape[1:]))
+        if fits and np.isfinite(values).all():
+            return np.broadcast_to(np.abs(values).reshape(-1, *shape[1:]), shape)
     return None
 
 
-def _limits(shape: tuple[int, ...], constraints: Constraints | None) -> dict[str, Any]:
-    """Bounds over a series and frozen values over any instance, for drawing."""
-    if constraints is None or not shape:
-        return {}
+def _drawn_limits(shape: tuple[int, ...], constraints: Constraints | None) -> dict[str, Any]:
+    """Collect bounds over a series and frozen values over any instance."""
     drawn: dict[str, Any] = {}
+    if constraints is None or not shape:
+        return drawn
     for name in ("lower", "upper"):
-        if len(shape) == 2 and getattr(constraints, name) is not None:
-            drawn[name] = _numbers(spread(getattr(constraints, name), shape, name).reshape(-1))
+        bound = getattr(constraints, name)
+        if len(shape) == 2 and bound is not None:
+            drawn[name] = json_numbers(spread(bound, shape, name).reshape(-1))
     if constraints.frozen is not None:
-        frozen = spread(constraints.frozen, shape, "frozen", bool)
-        drawn["frozen"] = _text(np.packbits(frozen, bitorder="little"))
+        drawn["frozen"] = pack_bits(spread(constraints.frozen, shape, "frozen", bool))
     return drawn

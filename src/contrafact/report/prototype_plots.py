@@ -1,4 +1,4 @@
-"""Pictures of prototype models: the prototypes, what counts in the distance, and where everything lies."""
+"""Pictures of prototype models: the prototypes, the relevances, and the data around them."""
 
 from __future__ import annotations
 
@@ -12,73 +12,119 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ..prototypes.estimator import Array, PrototypeClassifier
-from . import panels
-from .plots import blank, save
-from .words import label_text, one_line
+from .canvas import blank_figure, save_figure
+from .grammar import one_line
+from .panels import draw_image
+from .style import BLUE, COLORS, FONT_SIZE, GRAY, class_color, plain, tidy
+from .words import label_text, percent_text
 
 MOST_ROWS = 60
-#: where classes are more than colors, the next round has another mark
+#: where there are more classes than colors, the next round of colors has another mark
 MARKS = ("o", "^", "s", "D")
 
 
 def plot_prototypes(
     model: PrototypeClassifier, X: Any = None, y: Any = None, path: str | Path | None = None
 ) -> Figure:
-    """The prototypes of every class: series over (some of) their class's data, images side by side, rows as
-    profiles over the features.
+    """Draw the prototypes of every class.
+
+    Series are drawn over some of their class's data, images side by side, rows as profiles over
+    the features.
 
     Parameters
     ----------
-    model : fitted; of a DeepLVQ, the training instances nearest to its prototypes are drawn.
-    X, y : data to draw behind series and rows, optional.
-    path : where to write it; .png, .svg or .pdf.
+    model : PrototypeClassifier
+        Fitted; of a DeepLVQ, the training instances nearest to its prototypes are drawn.
+    X : array of shape (n, ...), optional
+        Data to draw behind series and rows.
+    y : array of shape (n,), optional
+        Their classes.
+    path : str or Path, optional
+        Where to write it; .png, .svg or .pdf.
+
+    Returns
+    -------
+    Figure
+        The figure.
     """
     shown = getattr(model, "exemplars_", model.prototypes_)
     if shown is None:
         raise ValueError(
             "This model knows dissimilarities only (metric='precomputed'): nothing to draw."
         )
-    draw = _images if shown.ndim == 4 else _profiles
-    figure = draw(model, shown, None if X is None else (np.asarray(X), np.asarray(y)))
-    if path is not None:
-        save(figure, path)
+    if shown.ndim == 4:
+        figure = _plot_images(model, shown)
+    else:
+        data = None if X is None else (np.asarray(X), np.asarray(y))
+        figure = _plot_profiles(model, shown, data)
+    save_figure(figure, path)
     return figure
 
 
-def _images(model: PrototypeClassifier, shown: Array, data: tuple[Array, Array] | None) -> Figure:
-    classes, labels = model.classes_.tolist(), model.prototype_labels_
-    most = max(int((labels == label).sum()) for label in classes)
-    figure = blank(1.25 * most + 0.4, width=max(4.0, 1.25 * len(classes)))
+def _plot_images(model: PrototypeClassifier, shown: Array) -> Figure:
+    """Draw a column of images for each class."""
+    classes = model.classes_.tolist()
+    by_class = [shown[model.prototype_labels_ == label] for label in classes]
+    most = max(len(own) for own in by_class)
+    figure = blank_figure(1.25 * most + 0.4, width=max(4.0, 1.25 * len(classes)))
     axes = figure.subplots(most, len(classes), squeeze=False)
-    low, high = float(shown.min()), float(shown.max())
-    for c, label in enumerate(classes):
-        own = shown[labels == label]
-        for i, ax in enumerate(axes[:, c]):
-            if i < len(own):
-                title = panels.plain(label_text(label, 12)) if i == 0 else ""
-                panels.draw_image(ax, own[i], low, high, title)
-            else:
-                ax.axis("off")
+    low = float(shown.min())
+    high = float(shown.max())
+    for label, own, column in zip(
+        classes,
+        by_class,
+        axes.T,
+        strict=True,
+    ):
+        for ax, image in zip(column, own, strict=False):
+            draw_image(ax, image, low, high, "")
+        column[0].set_title(plain(label_text(label, 12)), fontsize=10)
+        for ax in column[len(own) :]:
+            ax.axis("off")
     return figure
 
 
-def _profiles(model: PrototypeClassifier, shown: Array, data: tuple[Array, Array] | None) -> Figure:
-    """A panel for each class (column) and channel (row)."""
-    classes, labels = model.classes_.tolist(), model.prototype_labels_
-    series = shown if shown.ndim == 3 else shown[:, None]
+def _plot_profiles(
+    model: PrototypeClassifier, shown: Array, data: tuple[Array, Array] | None
+) -> Figure:
+    """Draw a panel for each class (column) and channel (row)."""
+    is_series = shown.ndim == 3
+    series = shown if is_series else shown[:, None]
+    classes = model.classes_.tolist()
     channels = series.shape[1]
-    figure = blank(1.9 * channels + 0.6)
-    axes = figure.subplots(channels, len(classes), squeeze=False, sharex=True, sharey="row")
+    figure = blank_figure(1.9 * channels + 0.6)
+    axes = figure.subplots(
+        channels,
+        len(classes),
+        squeeze=False,
+        sharex=True,
+        sharey="row",
+    )
     for c, label in enumerate(classes):
+        own = series[model.prototype_labels_ == label]
         for channel, ax in enumerate(axes[:, c]):
             if data is not None:
-                members = data[0][data[1] == label][:MOST_ROWS].reshape(-1, *series.shape[1:])
-                ax.plot(members[:, channel].T, color=panels.GRAY, linewidth=0.6, alpha=0.35)
-            for one in series[labels == label]:
-                ax.plot(one[channel], color=panels.color(c), linewidth=2)
-            panels.tidy(ax)
-        axes[0, c].set_title(panels.plain(label_text(label, 16)), fontsize=11, fontweight="bold")
-        axes[-1, c].set_xlabel("time" if shown.ndim == 3 else "feature", fontsize=panels.SMALL)
+                X, y = data
+                members = X[y == label][:MOST_ROWS].reshape(-1, *series.shape[1:])
+                ax.plot(
+                    members[:, channel].T,
+                    color=GRAY,
+                    linewidth=0.6,
+                    alpha=0.35,
+                )
+            for prototype in own:
+                ax.plot(
+                    prototype[channel],
+                    color=class_color(c),
+                    linewidth=2,
+                )
+            tidy(ax)
+        axes[0, c].set_title(
+            plain(label_text(label, 16)),
+            fontsize=11,
+            fontweight="bold",
+        )
+        axes[-1, c].set_xlabel("time" if is_series else "feature", fontsize=FONT_SIZE)
     return figure
 
 
@@ -89,92 +135,155 @@ def plot_relevances(
     *,
     most: int = 20,
 ) -> Figure:
-    """How much every feature counts in the learned distance; they sum to 1.
+    """Draw how much every feature counts in the learned distance; relevances sum to 1.
 
-    Series: a profile over time, per channel, over the prototypes. Images: a map. Rows: bars, the `most`
-    relevant first. Of local metrics, the mean over the prototypes.
+    Series have a profile over time for each channel, images a map, rows bars. Of local metrics,
+    the mean over the prototypes is drawn.
+
+    Parameters
+    ----------
+    model : GRLVQ, GMLVQ or LGMLVQ
+        Fitted.
+    names : sequence of str, optional
+        Names of the features of rows; by default those of the data frame it was fitted to.
+    path : str or Path, optional
+        Where to write it; .png, .svg or .pdf.
+    most : int, default=20
+        How many features of rows to draw, the most relevant first.
+
+    Returns
+    -------
+    Figure
+        The figure.
     """
     if not hasattr(model, "relevances_"):
         raise ValueError(
             f"{type(model).__name__} has no relevances; GRLVQ, GMLVQ and LGMLVQ learn them."
         )
-    share = model.relevances_ if model.relevances_.ndim == 1 else model.relevances_.mean(0)
+    relevances = model.relevances_
+    if relevances.ndim > 1:
+        relevances = relevances.mean(0)
     shape = model.shape_
     if len(shape) == 3:
-        figure = blank(3.4, width=4.4)
-        ax = figure.subplots()
-        drawn = ax.imshow(share.reshape(shape).sum(0), cmap="viridis", vmin=0)
-        figure.colorbar(drawn, ax=ax, label="relevance")
-        ax.axis("off")
+        figure = _plot_relevance_map(relevances.reshape(shape))
     elif len(shape) == 2:
-        figure = blank(1.8 * shape[0] + 0.6)
-        for channel, ax in enumerate(
-            figure.subplots(shape[0], 1, squeeze=False, sharex=True)[:, 0]
-        ):
-            profile = share.reshape(shape)[channel]
-            ax.fill_between(range(len(profile)), profile, color="#0072B2", alpha=0.6, linewidth=0)
-            ax.set_ylim(bottom=0)
-            ax.set_ylabel(
-                "relevance" if shape[0] == 1 else f"channel {channel}", fontsize=panels.SMALL
-            )
-            panels.tidy(ax)
-        ax.set_xlabel("time", fontsize=panels.SMALL)
+        figure = _plot_relevance_profiles(relevances.reshape(shape))
     else:
-        figure = _bars(share, names or getattr(model, "feature_names_in_", None), most)
-    if path is not None:
-        save(figure, path)
+        known_names = names or getattr(model, "feature_names_in_", None)
+        figure = _plot_relevance_bars(relevances, known_names, most)
+    save_figure(figure, path)
     return figure
 
 
-def _bars(share: Array, names: Sequence[str] | None, most: int) -> Figure:
-    order = np.argsort(-share, kind="stable")[:most][::-1]
-    told = [
-        f"feature {j}" if names is None else panels.plain(one_line(names[j], 28)) for j in order
-    ]
-    figure = blank(0.26 * len(order) + 0.7, width=7.0)
+def _plot_relevance_map(relevances: Array) -> Figure:
+    """Draw the relevances of an image, summed over channels."""
+    figure = blank_figure(3.4, width=4.4)
     ax = figure.subplots()
-    ax.barh(range(len(order)), share[order], color="#0072B2")
-    ax.set_yticks(range(len(order)), told)
-    zero = int((share == 0).sum())
-    ax.set_xlabel(f"relevance (Σ = 1; {zero} of {len(share)} are exactly 0)", fontsize=panels.SMALL)
-    panels.tidy(ax)
+    drawn = ax.imshow(
+        relevances.sum(0),
+        cmap="viridis",
+        vmin=0,
+    )
+    figure.colorbar(drawn, ax=ax, label="relevance")
+    ax.axis("off")
+    return figure
+
+
+def _plot_relevance_profiles(relevances: Array) -> Figure:
+    """Draw the relevances of a series over time, a panel for each channel."""
+    channels, length = relevances.shape
+    figure = blank_figure(1.8 * channels + 0.6)
+    axes = figure.subplots(
+        channels,
+        1,
+        squeeze=False,
+        sharex=True,
+    )[:, 0]
+    for channel, ax in enumerate(axes):
+        profile = relevances[channel]
+        ax.fill_between(
+            range(length),
+            profile,
+            color=BLUE,
+            alpha=0.6,
+            linewidth=0,
+        )
+        ax.set_ylim(bottom=0)
+        name = "relevance" if channels == 1 else f"channel {channel}"
+        ax.set_ylabel(name, fontsize=FONT_SIZE)
+        tidy(ax)
+    axes[-1].set_xlabel("time", fontsize=FONT_SIZE)
+    return figure
+
+
+def _plot_relevance_bars(relevances: Array, names: Sequence[str] | None, most: int) -> Figure:
+    """Draw the largest relevances as bars."""
+    largest = np.argsort(-relevances, kind="stable")[:most]
+    from_bottom = largest[::-1]
+    if names is None:
+        labels = [f"feature {j}" for j in from_bottom]
+    else:
+        labels = [plain(one_line(names[j], 28)) for j in from_bottom]
+    figure = blank_figure(0.26 * len(from_bottom) + 0.7, width=7.0)
+    ax = figure.subplots()
+    ax.barh(
+        range(len(from_bottom)),
+        relevances[from_bottom],
+        color=BLUE,
+    )
+    ax.set_yticks(range(len(from_bottom)), labels)
+    zero = int((relevances == 0).sum())
+    ax.set_xlabel(
+        f"relevance (Σ = 1; {zero} of {len(relevances)} are exactly 0)", fontsize=FONT_SIZE
+    )
+    tidy(ax)
     return figure
 
 
 def plot_projection(
     model: PrototypeClassifier, X: Any, y: Any, path: str | Path | None = None
 ) -> Figure:
-    """Data and prototypes on the two directions in which, in the model's own distance, the data differ most.
+    """Draw data and prototypes on the two directions in which the data differ most.
 
-    Rows that the model gets wrong are ringed.
+    Distances are those of the model. Rows that the model misclassifies are ringed.
+
+    Parameters
+    ----------
+    model : PrototypeClassifier
+        Fitted, with one metric for all prototypes.
+    X : array of shape (n, ...)
+        Data to place.
+    y : array of shape (n,)
+        Their classes.
+    path : str or Path, optional
+        Where to write it; .png, .svg or .pdf.
+
+    Returns
+    -------
+    Figure
+        The figure.
     """
-    rows, y = np.asarray(X).reshape(len(X), -1), np.asarray(y)
-    metric = getattr(model, "metric_", lambda: None)()
-    if metric is not None and metric.ndim == 3:
-        raise ValueError(
-            "Every prototype of this model has its own metric: no plane shows them all."
-        )
-    if model.prototypes_ is None or math.prod(model.prototypes_.shape[1:]) != rows.shape[1]:
-        raise ValueError(
-            f"The prototypes of this {type(model).__name__} are no instances: nothing to place."
-        )
-    omega = np.eye(rows.shape[1]) if metric is None else metric
+    rows = np.asarray(X).reshape(len(X), -1)
+    y = np.asarray(y)
+    omega = _common_metric(model, rows.shape[1])
     center = rows.mean(0)
     _, spread, axes = np.linalg.svd((rows - center) @ omega.T, full_matrices=False)
     plane = omega.T @ axes[:2].T
-    figure = blank(4.6, width=7.6)
+    prototypes = model.prototypes_.reshape(len(model.prototypes_), -1)
+    figure = blank_figure(4.6, width=7.6)
     ax = figure.subplots()
-    _scatter(ax, model, (rows - center) @ plane, y, model.predict(X) != y)
-    placed = (model.prototypes_.reshape(len(model.prototypes_), -1) - center) @ plane
-    for c, label in enumerate(model.classes_.tolist()):
-        u, v = placed[model.prototype_labels_ == label].T
-        ax.scatter(
-            u, v, s=190, marker="*", color=panels.color(c), edgecolor="black", linewidth=1, zorder=3
-        )
+    _draw_data(
+        ax,
+        model,
+        (rows - center) @ plane,
+        y,
+        wrong=model.predict(X) != y,
+    )
+    _draw_prototypes(ax, model, (prototypes - center) @ plane)
     explained = (spread[:2] ** 2).sum() / (spread**2).sum()
     ax.set_xlabel(
-        f"the two show {explained:.0%} of what differs in the model's distance",
-        fontsize=panels.SMALL,
+        f"the two directions hold {percent_text(explained)} of the variance in its distance",
+        fontsize=FONT_SIZE,
     )
     figure.legend(
         loc="outside right upper",
@@ -183,22 +292,68 @@ def plot_projection(
         title="stars: prototypes",
         title_fontsize=8,
     )
-    panels.tidy(ax)
-    if path is not None:
-        save(figure, path)
+    tidy(ax)
+    save_figure(figure, path)
     return figure
 
 
-def _scatter(ax: Axes, model: PrototypeClassifier, placed: Array, y: Array, wrong: Array) -> None:
+def _common_metric(model: PrototypeClassifier, size: int) -> Array:
+    """Return the matrix of the model's distance; raise where there is none for all prototypes."""
+    metric = getattr(model, "metric_", lambda: None)()
+    if metric is not None and metric.ndim == 3:
+        raise ValueError(
+            "Every prototype of this model has its own metric: no plane shows them all."
+        )
+    if model.prototypes_ is None or math.prod(model.prototypes_.shape[1:]) != size:
+        raise ValueError(
+            f"The prototypes of this {type(model).__name__} are no instances: nothing to place."
+        )
+    return np.eye(size) if metric is None else np.asarray(metric)
+
+
+def _draw_data(
+    ax: Axes, model: PrototypeClassifier, placed: Array, y: Array, *, wrong: Array
+) -> None:
+    """Draw the data of every class, and rings around what is misclassified."""
     for c, label in enumerate(model.classes_.tolist()):
-        look: dict[str, Any] = {
-            "marker": MARKS[c // len(panels.COLORS) % len(MARKS)],
-            "alpha": 0.55,
-        }
         u, v = placed[y == label].T
-        name = panels.plain(label_text(label, 16))
-        ax.scatter(u, v, s=16, color=panels.color(c), linewidth=0, label=name, **look)
+        mark = MARKS[c // len(COLORS) % len(MARKS)]
+        name = plain(label_text(label, 16))
+        ax.scatter(
+            u,
+            v,
+            s=16,
+            color=class_color(c),
+            marker=mark,
+            alpha=0.55,
+            linewidth=0,
+            label=name,
+        )
     if wrong.any():
-        told = f"called otherwise ({int(wrong.sum())})"
         u, v = placed[wrong].T
-        ax.scatter(u, v, s=44, facecolor="none", edgecolor="black", linewidth=0.9, label=told)
+        name = f"misclassified ({int(wrong.sum())})"
+        ax.scatter(
+            u,
+            v,
+            s=44,
+            facecolor="none",
+            edgecolor="black",
+            linewidth=0.9,
+            label=name,
+        )
+
+
+def _draw_prototypes(ax: Axes, model: PrototypeClassifier, placed: Array) -> None:
+    """Draw the prototypes of every class as stars."""
+    for c, label in enumerate(model.classes_.tolist()):
+        u, v = placed[model.prototype_labels_ == label].T
+        ax.scatter(
+            u,
+            v,
+            s=190,
+            marker="*",
+            color=class_color(c),
+            edgecolor="black",
+            linewidth=1,
+            zorder=3,
+        )

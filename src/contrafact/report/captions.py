@@ -1,0 +1,105 @@
+"""Captions of one counterfactual: the class before and after, how much changed, who did it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..engine.result import Counterfactuals
+from ..metrics.metric import as_array
+from ..metrics.regions import count_regions
+from .grammar import counted, shorten
+from .words import class_probability, column_of, label_text, percent_text, row_name
+
+#: what a separate place of change is called; a place of a row is a feature
+PLACES = {"series": "stretch", "image": "region", "row": "feature"}
+#: stands between the parts of `detail`
+SEPARATOR = "   ·   "
+
+
+def headline(
+    result: Counterfactuals, i: int, limit: int = 30, *, probabilities: bool = True
+) -> str:
+    """Say which class counterfactual i had before and has after.
+
+    Parameters
+    ----------
+    result : Counterfactuals
+        The result.
+    i : int
+        Row of the result.
+    limit : int, default=30
+        The largest number of characters of a label.
+    probabilities : bool, default=True
+        Whether the model's probability stands behind each class.
+
+    Returns
+    -------
+    str
+        As in "row 12: 'gun' (0.97) → 'point' (0.62)".
+    """
+    label = label_text(result.labels[i], limit)
+    cf_label = label_text(result.cf_labels[i], limit)
+    before = after = ""
+    if probabilities:
+        column = column_of(result, result.labels[i])
+        cf_column = column_of(result, result.cf_labels[i])
+        before = f" ({class_probability(result.proba[i], column)})"
+        after = f" ({class_probability(result.cf_proba[i], cf_column)})"
+    name = row_name(result, i)
+    if result.status[i] == "already_target":
+        return f"{name}: already {label}{before}"
+    wanted = f", wanted {label_text(result.target[i], limit)}"
+    if np.isnan(result.cf_proba[i]).any():
+        return f"{name}: {label}{before} → no answer{wanted}"
+    still = "still " if result.cf_labels[i] == result.labels[i] else ""
+    missed = "" if result.valid[i] else wanted
+    return f"{name}: {label}{before} → {still}{cf_label}{after}{missed}"
+
+
+def detail(result: Counterfactuals, i: int) -> str:
+    """Say how much changed, the probability of the target before and after, and the method.
+
+    Parameters
+    ----------
+    result : Counterfactuals
+        The result.
+    i : int
+        Row of the result.
+
+    Returns
+    -------
+    str
+        The parts, with `SEPARATOR` between them.
+    """
+    column = column_of(result, result.target[i])
+    before = class_probability(result.proba[i], column)
+    after = class_probability(result.cf_proba[i], column)
+    target = f"P({label_text(result.target[i])}): {before} → {after}"
+    method = shorten(str(result.provenance.get("method", "")), 40)
+    parts = [change_text(result, i), target, method]
+    return SEPARATOR.join(filter(None, parts))
+
+
+def change_text(result: Counterfactuals, i: int) -> str:
+    """Say how much of row i changed, and in how many places.
+
+    Parameters
+    ----------
+    result : Counterfactuals
+        The result.
+    i : int
+        Row of the result.
+
+    Returns
+    -------
+    str
+        As in "12 % of the values changed, in 3 stretches".
+    """
+    row = result[i]
+    places = int(count_regions(as_array(row.changed), result.modality)[0])
+    if places == 0:
+        return "nothing changed"
+    if result.modality == "row":
+        return f"{places} of {row.X.shape[1]} features changed"
+    share = percent_text(row.changed_fraction[0])
+    return f"{share} of the values changed, in {counted(places, PLACES[result.modality])}"
