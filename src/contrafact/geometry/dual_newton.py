@@ -37,6 +37,7 @@ class _Iterate:
     u: Tensor
 
     def take(self, left: Tensor) -> _Iterate:
+        """Return the problems at the given positions."""
         return _Iterate(
             self.rows[left],
             self.problems.take(left),

@@ -113,6 +113,7 @@ class _Results:
 
     @classmethod
     def empty(cls, x: Tensor, m: int) -> _Results:
+        """Make room for the results of the points x, with m half-spaces each."""
         n = len(x)
         return cls(
             delta=torch.empty_like(x),

@@ -67,7 +67,20 @@ class Tableau:
 
     @classmethod
     def start(cls, problems: Problems, costs: Costs) -> Tableau:
-        """Make the first tableaux: every slack is basic, every δ is as near to 0 as it may be."""
+        """Make the first tableaux: every slack is basic, every δ is as near to 0 as it may be.
+
+        Parameters
+        ----------
+        problems : Problems
+            The n problems.
+        costs : Costs
+            Their costs.
+
+        Returns
+        -------
+        Tableau
+            With all n problems open.
+        """
         A = problems.A
         n, m, d = A.shape
         variables = torch.arange(d + m, device=A.device).repeat(n, 1)
@@ -109,7 +122,20 @@ class Vertices:
 
     @classmethod
     def start(cls, tableau: Tableau, problems: Problems) -> Vertices:
-        """Start from the vertices of the first tableaux."""
+        """Start from the vertices of the first tableaux.
+
+        Parameters
+        ----------
+        tableau : Tableau
+            The first tableaux.
+        problems : Problems
+            The n problems.
+
+        Returns
+        -------
+        Vertices
+            To be overwritten as problems are over.
+        """
         zero = torch.zeros_like(problems.c)
         return cls(
             basic=tableau.B.clone(),
@@ -119,7 +145,17 @@ class Vertices:
         )
 
     def record_optimal(self, tableau: Tableau, costs: Costs, over: Tensor) -> None:
-        """Keep the vertices of the problems that are over: no variable is outside its levels."""
+        """Keep the vertices of the problems that are over: no variable is outside its levels.
+
+        Parameters
+        ----------
+        tableau : Tableau
+            The tableaux of the k problems still open.
+        costs : Costs
+            The costs of all n problems.
+        over : boolean Tensor of shape (k,)
+            Which of the open problems are over.
+        """
         basic = tableau.B[over]
         knot = tableau.knot_B[over]
         d = tableau.N.shape[1]
@@ -137,7 +173,18 @@ class Vertices:
     ) -> None:
         """Keep the problems that are over because the violation at position p cannot end.
 
-        p, side : (k, 1), the position in B, and 1 where the variable is above its levels, else −1.
+        Parameters
+        ----------
+        tableau : Tableau
+            The tableaux of the k problems still open.
+        costs : Costs
+            The costs of all n problems.
+        over : boolean Tensor of shape (k,)
+            Which of the open problems are over.
+        p : Tensor of shape (k, 1)
+            The position in B of the variable that is outside its levels.
+        side : Tensor of shape (k, 1)
+            1 where it is above its levels, −1 where it is below.
         """
         ray = torch.zeros_like(tableau.B[over]).scatter_(
             1,
@@ -154,6 +201,7 @@ class Vertices:
         over: Tensor,
         r_B: Tensor,
     ) -> None:
+        """Keep basis, r_B (one row for each problem that is over) and values."""
         rows = tableau.rows[over]
         N = tableau.N[over]
         level_N = tableau.level_N[over]

@@ -75,7 +75,8 @@ def zeroth_order_gradient(
     d = x[0].numel()
     along_axes = n_directions >= d
     if along_axes:
-        u = torch.eye(d, dtype=x.dtype, device=x.device).expand(n, d, d)
+        axes = torch.eye(d, dtype=x.dtype, device=x.device)
+        u = axes.expand(n, d, d)
     else:
         u = _random_directions(seeds, n_directions, d, directions).to(x)
 
@@ -83,7 +84,8 @@ def zeroth_order_gradient(
     if along_axes:
         return slope.view_as(x)
     # Not einsum: a batched product may round differently in a larger batch.
-    return (slope[:, :, None] * u).mean(dim=1).view_as(x)
+    gradients = slope[:, :, None] * u  # (n, m, d)
+    return gradients.mean(dim=1).view_as(x)
 
 
 def _check_directions(n_directions: int, directions: str) -> None:
@@ -109,7 +111,8 @@ def _as_scale(scale: float | Tensor, x: Tensor) -> Tensor:
         dtype=x.dtype,
         device=x.device,
     ).reshape(-1, 1, 1)
-    if len(sigma) not in (1, n) or not bool((sigma > 0).all()):
+    fits = len(sigma) in (1, n)
+    if not fits or not bool((sigma > 0).all()):
         raise ValueError(f"scale must be positive, one number or one per row ({n}); got {scale}.")
     return sigma
 
@@ -125,7 +128,8 @@ def _random_directions(
     if kind == "normal":
         numbers = row_normal(seeds, m * d)
     else:
-        numbers = np.where(row_uniform(seeds, m * d) < 0.5, -1.0, 1.0)
+        uniform = row_uniform(seeds, m * d)
+        numbers = np.where(uniform < 0.5, -1.0, 1.0)
     return torch.from_numpy(numbers).view(-1, m, d)
 
 
@@ -149,5 +153,6 @@ def _central_differences(
             f"got shape {tuple(values.shape)} for {n_rows} rows."
         )
     f_plus, f_minus = values.view(2, n, m)
-    slope: Tensor = (f_plus - f_minus) / (2 * sigma.view(-1, 1))
+    width = 2 * sigma.view(-1, 1)
+    slope: Tensor = (f_plus - f_minus) / width
     return slope.to(x)

@@ -28,8 +28,10 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 def _mix(z: Seeds) -> Seeds:
     """Apply the finalizer of splitmix64, modulo 2^64: every input bit affects every output bit."""
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    z = z ^ (z >> np.uint64(30))
+    z = z * np.uint64(0xBF58476D1CE4E5B9)
+    z = z ^ (z >> np.uint64(27))
+    z = z * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))
 
 
@@ -96,7 +98,8 @@ def row_uniform(seeds: ArrayLike, size: int, stream: int = 0) -> Array:
     key = fold_in(seeds, stream)
     bits = _mix(key[:, None] + _counter(size))
     # 53 bits: all that a float64 holds.
-    return (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    whole = (bits >> np.uint64(11)).astype(np.float64)
+    return whole * 2.0**-53
 
 
 def row_normal(seeds: ArrayLike, size: int, stream: int = 0) -> Array:
@@ -153,11 +156,13 @@ def row_seeds(X: ArrayLike, seed: int, extra: ArrayLike | None = None) -> Seeds:
     True
     """
     array = np.asarray(X, dtype=np.float64)
-    rows = array.reshape(len(array), math.prod(array.shape[1:]))
+    size = math.prod(array.shape[1:])
+    rows = array.reshape(len(array), size)
     # -0.0 + 0.0 is 0.0: rows that compare equal must hash equal.
     bits = (rows + 0.0).view(np.uint64)
-    hashed = _mix(bits + _counter(bits.shape[1]))
-    seeds = fold_in(hashed.sum(axis=1, dtype=np.uint64), seed)
+    hashed = _mix(bits + _counter(size))
+    total = hashed.sum(axis=1, dtype=np.uint64)
+    seeds = fold_in(total, seed)
     if extra is None:
         return seeds
     return fold_in(seeds, extra)
