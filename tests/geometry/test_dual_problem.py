@@ -81,4 +81,4 @@ def test_taking_and_starting():
     some = given.take(torch.tensor([3, 1]))
     assert torch.equal(some.A, given.A[[3, 1]]) and torch.equal(some.hi, given.hi[[3, 1]])
     box = Problems(given.A, given.c, given.lo + 3, given.hi + 3)
-    assert torch.equal(box.start(), box.lo)
+    assert torch.equal(box.start, box.lo)

@@ -30,7 +30,7 @@ def test_the_first_tableau_has_the_slacks_as_its_basis():
     tableau = Tableau.start(given, Costs.of(given))
     assert tableau.B.tolist() == [[2, 3, 4]] * 2
     assert tableau.N.tolist() == [[0, 1]] * 2
-    slack = given.c - torch.einsum("nmd,nd->nm", given.A, given.start())
+    slack = given.c - torch.einsum("nmd,nd->nm", given.A, given.start)
     torch.testing.assert_close(tableau.x_B, slack)
     assert tableau.T.data_ptr() != given.A.data_ptr()  # it is changed in place
 

@@ -14,6 +14,7 @@ that no solution exists (Farkas' lemma).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import torch
@@ -64,8 +65,9 @@ class Problems:
             self.hi / unit,
         )
 
+    @cached_property
     def start(self) -> Tensor:
-        """Return the point of the box nearest to 0, of shape (n, d)."""
+        """The point of the box nearest to 0, of shape (n, d)."""
         return self.lo.new_zeros(()).clamp(self.lo, self.hi)
 
 
@@ -192,7 +194,7 @@ def _l1_bound(
     y = y * share
     doubt = doubt * share
     # |δ| + u δ is smallest at an end of the box or at 0.
-    ends = torch.stack([lo, problems.start(), hi])  # (3, n, d)
+    ends = torch.stack([lo, problems.start, hi])  # (3, n, d)
     costs = ends.abs() + u * ends
     least, which = torch.where(ends.isfinite(), costs, torch.inf).min(0)
     delta = ends.gather(0, which[None])[0]

@@ -257,7 +257,7 @@ def _solve_block(
 def _necessary_step(problems: Problems) -> Tensor:
     """Return a unit of length, (n, 1): the longest step that is certainly needed, or 1."""
     to_half_spaces = -problems.c.amin(1, keepdim=True)
-    to_box = problems.start().abs().amax(1, keepdim=True)
+    to_box = problems.start.abs().amax(1, keepdim=True)
     unit = torch.maximum(to_half_spaces, to_box)
     return torch.where(unit > 0, unit, 1)
 

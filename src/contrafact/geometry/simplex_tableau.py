@@ -31,7 +31,7 @@ class Costs:
         infinite = problems.c.new_full((n, m), torch.inf)
         levels = [
             torch.cat([problems.lo, zero], 1),
-            torch.cat([problems.start(), infinite], 1),
+            torch.cat([problems.start, infinite], 1),
             torch.cat([problems.hi, infinite], 1),
         ]
         order = torch.arange(d, dtype=zero.dtype, device=zero.device)
@@ -89,7 +89,7 @@ class Tableau:
             rows=torch.arange(n, device=A.device),
             T=A.clone(),
             B=B,
-            x_B=problems.c - times(A, problems.start()),
+            x_B=problems.c - times(A, problems.start),
             knot_B=torch.zeros_like(B),
             N=N,
             level_N=torch.ones_like(N),
@@ -140,7 +140,7 @@ class Vertices:
         return cls(
             basic=tableau.B.clone(),
             r_B=zero.clone(),
-            values=torch.cat([problems.start(), zero], 1),
+            values=torch.cat([problems.start, zero], 1),
             infeasible=zero.new_zeros(len(zero), dtype=torch.bool),
         )
 
