@@ -1,10 +1,11 @@
-"""Names that were changed: the old ones work for one more version, with a DeprecationWarning."""
+"""Renamed names: the old ones work for one more version, with a DeprecationWarning."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
 from functools import wraps
+from importlib import import_module
 from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -17,9 +18,10 @@ def warn_renamed(old: str, new: str, stacklevel: int = 3) -> None:
     Parameters
     ----------
     old, new : str
-        The name before and after, with whatever it belongs to, as in "CELS(lr)".
+        The name before and after, with its owner, as in "CELS(lr=...)".
     stacklevel : int, default=3
-        Which caller the warning points to.
+        Which caller the warning points to, counted as in `warnings.warn`: 2 is the caller of this
+        function, 3 the caller of that.
     """
     warnings.warn(
         f"{old} is now {new}; the old name will be removed in version 0.3.",
@@ -38,8 +40,9 @@ def renamed_parameters(**new_names: str) -> Callable[[Callable[P, R]], Callable[
 
     Returns
     -------
-    decorator
-        The decorated function keeps its signature.
+    callable
+        A decorator. The decorated function keeps its signature, and raises a TypeError if it is
+        given both names of a parameter.
 
     Examples
     --------
@@ -57,11 +60,12 @@ def renamed_parameters(**new_names: str) -> Callable[[Callable[P, R]], Callable[
         @wraps(function)
         def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
             for old, new in new_names.items():
-                if old in kwargs:
-                    if new in kwargs:
-                        raise TypeError(f"{owner} got both {new} and its old name {old}.")
-                    warn_renamed(f"{owner}({old}=...)", f"{new}=...")
-                    kwargs[new] = kwargs.pop(old)
+                if old not in kwargs:
+                    continue
+                if new in kwargs:
+                    raise TypeError(f"{owner} got both {new} and its old name {old}.")
+                warn_renamed(f"{owner}({old}=...)", f"{new}=...")
+                kwargs[new] = kwargs.pop(old)
             return function(*args, **kwargs)
 
         return wrapper
@@ -71,6 +75,8 @@ def renamed_parameters(**new_names: str) -> Callable[[Callable[P, R]], Callable[
 
 def renamed_value(parameter: str, value: Any, new_values: Mapping[str, str]) -> Any:
     """Translate the old name of an option's value.
+
+    To be called by the function that the user calls: the warning points to the caller of that.
 
     Parameters
     ----------
@@ -84,7 +90,12 @@ def renamed_value(parameter: str, value: Any, new_values: Mapping[str, str]) -> 
     Returns
     -------
     object
-        The value to use.
+        The new name, or `value` itself if it is not an old one.
+
+    Examples
+    --------
+    >>> renamed_value("color", "gray", {"grey": "gray"})
+    'gray'
     """
     if isinstance(value, str) and value in new_values:
         new = new_values[value]
@@ -94,7 +105,7 @@ def renamed_value(parameter: str, value: Any, new_values: Mapping[str, str]) -> 
 
 
 def renamed_attributes(module: str, new_names: Mapping[str, str]) -> Callable[[str], Any]:
-    """Make a module-level `__getattr__` that finds old names.
+    """Make a module-level `__getattr__` that resolves old names.
 
     Parameters
     ----------
@@ -105,15 +116,20 @@ def renamed_attributes(module: str, new_names: Mapping[str, str]) -> Callable[[s
 
     Returns
     -------
-    function
+    callable
         To be assigned to `__getattr__` of the module.
+
+    Examples
+    --------
+    >>> __getattr__ = renamed_attributes("contrafact.old", {"tau": "math.tau"})
+    >>> with warnings.catch_warnings(record=True):
+    ...     round(__getattr__("tau"), 2)
+    6.28
     """
 
     def getattr_(name: str) -> Any:
         if name not in new_names:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
-        from importlib import import_module
-
         path = new_names[name]
         warn_renamed(f"{module}.{name}", path)
         package, _, attribute = path.rpartition(".")

@@ -1,8 +1,10 @@
-"""Declarative checks of parameters: a rule per name, one message for all of them.
+"""Declarative checks of parameters: one rule per name, one form of message for all.
 
 A class lists its rules once and the base class checks them before any work:
 
     rules = {"learning_rate": Real(above=0), "max_iter": Integer(at_least=1)}
+
+Rules combine with "|": `Integer(at_least=1) | Nothing()`.
 """
 
 from __future__ import annotations
@@ -14,13 +16,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+from typing_extensions import override
 
 
 class Rule(ABC):
-    """A condition on the value of one parameter."""
-
-    #: what a value that is not accepted raises
-    error: type[Exception] = ValueError
+    """Condition on the value of one parameter."""
 
     @abstractmethod
     def accepts(self, value: Any) -> bool:
@@ -31,23 +31,33 @@ class Rule(ABC):
         """Describe the accepted values, to follow "must be"."""
 
     def __or__(self, other: Rule) -> Rule:
-        """Combine two rules: a value that satisfies either is accepted."""
+        """Combine two rules: values that satisfy either are accepted."""
         return Either(self, other)
 
 
 class Either(Rule):
-    """Accept what one of two rules accepts."""
+    """Accept what one of two rules accepts.
+
+    Parameters
+    ----------
+    first, second : Rule
+        The rules; described in this order.
+    """
 
     def __init__(self, first: Rule, second: Rule) -> None:
         self.first = first
         self.second = second
-        self.error = TypeError if TypeError in (first.error, second.error) else ValueError
+        objects = isinstance(second, Instance) and isinstance(first, (Instance, Nothing))
+        self.error = TypeError if objects else ValueError
 
+    @override
     def accepts(self, value: Any) -> bool:
         return self.first.accepts(value) or self.second.accepts(value)
 
+    @override
     def __str__(self) -> str:
-        return f"{self.first} or {self.second}"
+        first = str(self.first).replace(" or ", ", ")
+        return f"{first} or {self.second}"
 
 
 class Real(Rule):
@@ -81,11 +91,22 @@ class Real(Rule):
         self.at_most = at_most
         self.finite = finite
 
+    @override
     def accepts(self, value: Any) -> bool:
         if isinstance(value, (bool, np.bool_)) or not isinstance(value, self.kind):
             return False
-        if math.isnan(value) or (self.finite and math.isinf(value)):
+        return self._accepts_special(value) and self._accepts_size(value)
+
+    def _accepts_special(self, value: Any) -> bool:
+        """Return whether the value is finite, or infinite where that is accepted."""
+        if isinstance(value, numbers.Integral):
+            return True  # math.isnan overflows on large integers
+        if math.isnan(value):
             return False
+        return not (self.finite and math.isinf(value))
+
+    def _accepts_size(self, value: Any) -> bool:
+        """Return whether the value is within the bounds."""
         return (
             (self.above is None or value > self.above)
             and (self.at_least is None or value >= self.at_least)
@@ -93,6 +114,7 @@ class Real(Rule):
             and (self.at_most is None or value <= self.at_most)
         )
 
+    @override
     def __str__(self) -> str:
         limits = {
             "above": self.above,
@@ -100,8 +122,18 @@ class Real(Rule):
             "below": self.below,
             "at most": self.at_most,
         }
-        words = [f"{word} {limit:g}" for word, limit in limits.items() if limit is not None]
-        return " ".join([self.noun, " and ".join(words)]).strip()
+        words = [f"{word} {_as_text(limit)}" for word, limit in limits.items() if limit is not None]
+        if not words:
+            return self.noun
+        return f"{self.noun} {' and '.join(words)}"
+
+
+def _as_text(number: float) -> str:
+    """Write a number in short form where that is exact."""
+    short = f"{number:g}"
+    if float(short) == number:
+        return short
+    return str(number)
 
 
 class Integer(Real):
@@ -112,25 +144,37 @@ class Integer(Real):
 
 
 class OneOf(Rule):
-    """Accept one of the listed values."""
+    """Accept one of the listed values; 1, 1.0 and True are different values.
+
+    Parameters
+    ----------
+    *values : object
+        The accepted values, at least one.
+    """
 
     def __init__(self, *values: Any) -> None:
         self.values = values
 
+    @override
     def accepts(self, value: Any) -> bool:
         return any(type(value) is type(known) and value == known for known in self.values)
 
+    @override
     def __str__(self) -> str:
-        *most, last = (repr(value) for value in self.values)
-        return f"{', '.join(most)} or {last}" if most else last
+        *most, last = [repr(value) for value in self.values]
+        if not most:
+            return last
+        return f"{', '.join(most)} or {last}"
 
 
 class Boolean(Rule):
     """Accept True or False."""
 
+    @override
     def accepts(self, value: Any) -> bool:
         return isinstance(value, (bool, np.bool_))
 
+    @override
     def __str__(self) -> str:
         return "True or False"
 
@@ -138,9 +182,11 @@ class Boolean(Rule):
 class Nothing(Rule):
     """Accept None."""
 
+    @override
     def accepts(self, value: Any) -> bool:
         return value is None
 
+    @override
     def __str__(self) -> str:
         return "None"
 
@@ -160,11 +206,14 @@ class Instance(Rule):
 
     def __init__(self, kind: type, noun: str | None = None) -> None:
         self.kind = kind
-        self.noun = noun or f"a {kind.__name__} object"
+        article = "an" if kind.__name__[0] in "AEIOU" else "a"
+        self.noun = noun or f"{article} {kind.__name__} object"
 
+    @override
     def accepts(self, value: Any) -> bool:
         return isinstance(value, self.kind)
 
+    @override
     def __str__(self) -> str:
         return self.noun
 
@@ -172,9 +221,11 @@ class Instance(Rule):
 class Function(Rule):
     """Accept anything that can be called, other than a class."""
 
+    @override
     def accepts(self, value: Any) -> bool:
         return callable(value) and not isinstance(value, type)
 
+    @override
     def __str__(self) -> str:
         return "a function"
 
@@ -194,9 +245,11 @@ class Satisfies(Rule):
         self.predicate = predicate
         self.noun = noun
 
+    @override
     def accepts(self, value: Any) -> bool:
         return bool(self.predicate(value))
 
+    @override
     def __str__(self) -> str:
         return self.noun
 
@@ -209,15 +262,15 @@ def check_parameters(owner: str, rules: Mapping[str, Rule], values: Mapping[str,
     owner : str
         What the parameters belong to; starts the message.
     rules : mapping of str to Rule
-        The rule of each name; names without one are not checked.
+        The rule of each name; a rule without a value is skipped.
     values : mapping of str to object
-        The values given.
+        The values given; values without a rule are accepted.
 
     Raises
     ------
     ValueError, TypeError
-        For the first value that its rule does not accept; TypeError where an object of a certain
-        class is required.
+        For the first value that its rule does not accept; TypeError where only objects of a
+        certain class are accepted.
 
     Examples
     --------
@@ -226,5 +279,8 @@ def check_parameters(owner: str, rules: Mapping[str, Rule], values: Mapping[str,
     ValueError: CELS: max_iter must be a whole number at least 1, got 0.
     """
     for name, rule in rules.items():
-        if name in values and not rule.accepts(values[name]):
-            raise rule.error(f"{owner}: {name} must be {rule}, got {values[name]!r}.")
+        if name not in values:
+            continue
+        value = values[name]
+        if not rule.accepts(value):
+            raise rule.error(f"{owner}: {name} must be {rule}, got {value!r}.")

@@ -34,7 +34,7 @@ def test_cvxpy_agrees(p):
 
 @pytest.mark.parametrize("p", [1, 2])
 def test_clipping_a_projection_is_not_enough(p):
-    """The joint problem is another one: projecting onto the ball, then the box, lands farther away."""
+    """Projecting onto the ball, then the box, gives a point farther away."""
     x, c = sample(50, 20)
     eps = 0.8
     joint = project(x, c, eps, p)
@@ -46,7 +46,7 @@ def test_clipping_a_projection_is_not_enough(p):
 
 @pytest.mark.parametrize("p", [1, 2])
 def test_kkt_conditions(p):
-    """Where free, m − z is one λ (p = 1) and z / m one κ (p = 2); at a bound z = g; the budget is spent."""
+    """Where free, m − z = λ (p = 1) or z / m = κ (p = 2); at a bound z = g; ε is spent."""
     x, c = sample(6, 300)
     z, m = np.abs(project(x, c, 2.0, p) - c), np.abs(x - c)
     g = np.where(x > c, 1 - c, c)

@@ -28,7 +28,7 @@ def test_enough_directions_give_central_differences(x):
 
 @pytest.mark.parametrize("directions", ["normal", "rademacher"])
 def test_the_estimate_is_unbiased(x, directions):
-    # The mean over many seeds of 4-direction estimates approaches the gradient, at the rate of its spread.
+    # The mean of many 4-direction estimates approaches the gradient, at the rate of its spread.
     repeats = 4000
     many = x[:1].repeat(repeats, 1, 1)
     estimate = zeroth_order_gradient(

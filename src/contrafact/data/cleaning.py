@@ -11,17 +11,36 @@ from numpy.typing import ArrayLike, NDArray
 
 Array: TypeAlias = NDArray[Any]
 
-# How a position inside one instance is spoken of, by the number of dimensions of the whole array.
+#: Names of the axes of one instance, by the number of dimensions of the whole array.
 AXES = {2: ("feature",), 3: ("channel", "time"), 4: ("channel", "row", "column")}
 
 
 def as_float(X: ArrayLike, name: str) -> Array:
-    """Floats stay as they are; whole numbers become floats wide enough to hold them, not rescaled."""
+    """Convert numbers to a float array.
+
+    Parameters
+    ----------
+    X : array of real numbers
+        Floats stay as they are; whole numbers become floats wide enough to hold them, and are not
+        rescaled.
+    name : str
+        What the user calls X, for error messages.
+
+    Returns
+    -------
+    array of floats of the same shape
+
+    Raises
+    ------
+    ValueError
+        If X is ragged or holds anything but real numbers.
+    """
     try:
         array = np.asarray(X)
     except ValueError as error:
         raise ValueError(
-            f"{name} holds instances of unequal shape. Series can be padded with contrafact.data.pad({name})."
+            f"{name} holds instances of unequal shape. "
+            f"Series can be padded with contrafact.data.pad({name})."
         ) from error
     if array.dtype.kind == "f":
         return array
@@ -30,14 +49,26 @@ def as_float(X: ArrayLike, name: str) -> Array:
     raise ValueError(f"{name} has dtype {array.dtype}. Accepted: real numbers.")
 
 
-def describe_nonfinite(X: ArrayLike, name: str, remedy: str | None = None) -> str | None:
-    """Say where the first NaN or infinity is and what helps; None if every value is finite.
+def describe_nonfinite(
+    X: ArrayLike,
+    name: str,
+    remedy: str | None = None,
+) -> str | None:
+    """Describe where the first NaN or infinity is and what helps.
 
     Parameters
     ----------
     X : array of shape (n, features), (n, channels, length) or (n, channels, height, width)
-    name : what the user calls X.
-    remedy : what to suggest against NaN ahead of `fill_missing`.
+        The data to look at.
+    name : str
+        What the user calls X.
+    remedy : str, optional
+        What to suggest against NaN, before `fill_missing`.
+
+    Returns
+    -------
+    str or None
+        The message; None if every value is finite.
 
     Examples
     --------
@@ -48,16 +79,25 @@ def describe_nonfinite(X: ArrayLike, name: str, remedy: str | None = None) -> st
     finite = np.isfinite(array)
     if finite.all():
         return None
-    instance, *position = (int(i) for i in np.unravel_index(finite.argmin(), array.shape))
-    where = ", ".join(f"{axis} {i}" for axis, i in zip(AXES[array.ndim], position, strict=True))
-    if np.isinf(array[(instance, *position)]):
-        return f"{name}[{instance}] contains inf at {where}. Replace it with a finite number."
-    first = f"{remedy} or " if remedy else ""
-    how = "" if array.ndim == 3 else ', "mean"'
-    return (
-        f"{name}[{instance}] contains NaN at {where}. "
-        f"Impute it, e.g. {first}contrafact.data.fill_missing(X{how})."
+    first = np.unravel_index(finite.argmin(), array.shape)
+    instance, *position = (int(i) for i in first)
+    axes = AXES[array.ndim]
+    where = ", ".join(
+        f"{axis} {i}"
+        for axis, i in zip(
+            axes,
+            position,
+            strict=True,
+        )
     )
+    if np.isinf(array[first]):
+        return f"{name}[{instance}] contains inf at {where}. Replace it with a finite number."
+    # "linear", the default, is for series only.
+    arguments = "X" if array.ndim == 3 else 'X, "mean"'
+    remedies = f"contrafact.data.fill_missing({arguments})"
+    if remedy:
+        remedies = f"{remedy} or {remedies}"
+    return f"{name}[{instance}] contains NaN at {where}. Impute it, e.g. {remedies}."
 
 
 def pad(
@@ -70,14 +110,21 @@ def pad(
     Parameters
     ----------
     X : sequence of arrays of shape (channels, length_i), or (length_i,) for one channel
-    length : int, default=None
-        The common length; None takes the longest series. Nothing is ever cut off.
+        The series, at least one; all with the same number of channels.
+    length : int, optional
+        The common length, in time steps; default: that of the longest series. Series are never cut.
     value : "edge" or float, default="edge"
         What to append: the last value of each channel, or a constant.
 
     Returns
     -------
-    array of shape (n, channels, length)
+    array of floats of shape (n, channels, length)
+        A new array.
+
+    Raises
+    ------
+    ValueError
+        If the numbers of channels differ, a series is empty, or `length` is too small.
 
     Examples
     --------
@@ -87,31 +134,44 @@ def pad(
     if value != "edge" and not isinstance(value, Real):
         raise ValueError(f"value {value!r} is not a way to pad. Accepted: 'edge' or a number.")
     series = [_channels_first(x, f"X[{i}]") for i, x in enumerate(X)]
-    if not series:
-        raise ValueError("X is empty. Accepted: at least one series.")
-    channels = series[0].shape[0]
-    for i, x in enumerate(series):
-        if x.shape[0] != channels:
-            raise ValueError(
-                f"X[{i}] has {x.shape[0]} channels but X[0] has {channels}. Accepted: one number."
-            )
+    channels = _count_channels(series)
     longest = max(x.shape[1] for x in series)
-    length = longest if length is None else length
+    if length is None:
+        length = longest
     if length < longest:
         raise ValueError(
             f"length {length} would cut a series of length {longest}. Accepted: {longest} or more."
         )
 
-    padded = np.empty((len(series), channels, length), np.result_type(*{x.dtype for x in series}))
+    shape = (len(series), channels, length)
+    dtype = np.result_type(*{x.dtype for x in series})
+    padded = np.empty(shape, dtype)
     for row, x in zip(padded, series, strict=True):
-        row[:, : x.shape[1]] = x
-        row[:, x.shape[1] :] = x[:, -1:] if isinstance(value, str) else value
+        end = x.shape[1]
+        row[:, :end] = x
+        row[:, end:] = x[:, -1:] if isinstance(value, str) else value
     return padded
 
 
+def _count_channels(series: list[Array]) -> int:
+    """Return the number of channels that all the series have."""
+    if not series:
+        raise ValueError("X is empty. Accepted: at least one series.")
+    channels: int = series[0].shape[0]
+    for i, x in enumerate(series):
+        if x.shape[0] != channels:
+            raise ValueError(
+                f"X[{i}] has {x.shape[0]} channels but X[0] has {channels}. "
+                "Accepted: the same number for all series."
+            )
+    return channels
+
+
 def _channels_first(x: ArrayLike, name: str) -> Array:
+    """Convert one series to floats of shape (channels, length)."""
     array = as_float(x, name)
-    array = array[None] if array.ndim == 1 else array
+    if array.ndim == 1:
+        array = array[None]
     if array.ndim != 2 or array.size == 0:
         raise ValueError(
             f"{name} has shape {np.shape(x)}. Accepted: (channels, length) or (length,), not empty."
@@ -119,12 +179,16 @@ def _channels_first(x: ArrayLike, name: str) -> Array:
     return array
 
 
-def fill_missing(X: ArrayLike, how: Literal["linear", "mean"] | float = "linear") -> Array:
+def fill_missing(
+    X: ArrayLike,
+    how: Literal["linear", "mean"] | float = "linear",
+) -> Array:
     """Replace NaN, leaving every observed value as it is.
 
     Parameters
     ----------
     X : array of shape (n, channels, length), (n, channels, height, width) or (n, features)
+        Series, images or rows; not empty, and without infinite values.
     how : "linear", "mean" or float, default="linear"
         "linear" interpolates in time and extends the first and last observation (series only);
         "mean" takes the mean of the instance's channel, or of the column for rows;
@@ -132,7 +196,13 @@ def fill_missing(X: ArrayLike, how: Literal["linear", "mean"] | float = "linear"
 
     Returns
     -------
-    a new array of the same shape
+    array of floats of the same shape
+        A new array.
+
+    Raises
+    ------
+    ValueError
+        If a channel or column has no observed value to go by, or an argument is not accepted.
 
     Examples
     --------
@@ -143,15 +213,7 @@ def fill_missing(X: ArrayLike, how: Literal["linear", "mean"] | float = "linear"
     [[1.0, 4.0], [3.0, 4.0]]
     """
     filled = as_float(X, "X").copy()
-    if filled.ndim not in AXES or filled.size == 0:
-        raise ValueError(
-            f"X has shape {filled.shape}. Accepted: 2 (rows), 3 (series) or 4 (images) dimensions, not empty."
-        )
-    if how == "linear" and filled.ndim != 3:
-        kind = "rows; lift series of one channel with X[:, None]" if filled.ndim == 2 else "images"
-        raise ValueError(
-            f"how 'linear' needs a time axis, but X of shape {filled.shape} is read as {kind}."
-        )
+    _check_fillable(filled, how)
     constant = _constant(how)
     missing = np.isnan(filled)
     # An infinity would spread into its neighbors' interpolation or mean.
@@ -163,16 +225,43 @@ def fill_missing(X: ArrayLike, how: Literal["linear", "mean"] | float = "linear"
         filled[missing] = constant
         return filled
     # One line per unit that is imputed on its own: a channel of an instance, or a column of rows.
-    lines = filled.T if filled.ndim == 2 else filled.reshape(filled.shape[0] * filled.shape[1], -1)
-    holes = np.isnan(lines)
-    touched = holes.any(axis=1)
-    _refuse_empty_lines(holes, filled.shape, how)
-    fill = _line_through if how == "linear" else _mean_of
-    lines[touched] = np.where(holes[touched], fill(lines[touched], ~holes[touched]), lines[touched])
+    # Lines are views of `filled`.
+    if filled.ndim == 2:
+        lines = filled.T
+    else:
+        n_lines = filled.shape[0] * filled.shape[1]
+        lines = filled.reshape(n_lines, -1)
+    _fill_lines(lines, filled.shape, how)
     return filled
 
 
+def _check_fillable(X: Array, how: str | float) -> None:
+    """Check that the shape of X is one that `how` applies to."""
+    if X.ndim not in AXES or X.size == 0:
+        raise ValueError(
+            f"X has shape {X.shape}. "
+            "Accepted: 2 (rows), 3 (series) or 4 (images) dimensions, not empty."
+        )
+    if how == "linear" and X.ndim != 3:
+        kind = "rows; lift series of one channel with X[:, None]" if X.ndim == 2 else "images"
+        raise ValueError(
+            f"how 'linear' needs a time axis, but X of shape {X.shape} is read as {kind}."
+        )
+
+
+def _fill_lines(lines: Array, shape: tuple[int, ...], how: str | float) -> None:
+    """Impute the lines that have holes, in place."""
+    holes = np.isnan(lines)
+    _refuse_empty_lines(holes, shape, how)
+    touched = holes.any(axis=1)
+    given = lines[touched]
+    missing = holes[touched]
+    impute = _line_through if how == "linear" else _mean_of
+    lines[touched] = np.where(missing, impute(given, ~missing), given)
+
+
 def _constant(how: str | float) -> float | None:
+    """Return the number to impute; None if `how` is the name of a method."""
     if how in ("linear", "mean"):
         return None
     if not isinstance(how, Real) or not np.isfinite(how):
@@ -182,7 +271,12 @@ def _constant(how: str | float) -> float | None:
     return float(how)
 
 
-def _refuse_empty_lines(holes: Array, shape: tuple[int, ...], how: str | float) -> None:
+def _refuse_empty_lines(
+    holes: Array,
+    shape: tuple[int, ...],
+    how: str | float,
+) -> None:
+    """Raise an error that names the first line without any observation."""
     empty = np.all(holes, axis=1)
     if not empty.any():
         return
@@ -190,25 +284,40 @@ def _refuse_empty_lines(holes: Array, shape: tuple[int, ...], how: str | float) 
     if len(shape) == 2:
         where = f"X is entirely NaN in feature {line}"
     else:
-        where = f"X[{line // shape[1]}] is entirely NaN in channel {line % shape[1]}"
+        instance, channel = divmod(line, shape[1])
+        where = f"X[{instance}] is entirely NaN in channel {channel}"
     raise ValueError(
-        f"{where}, so {how!r} has nothing to go by. Drop it, or give a number: fill_missing(X, 0.0)."
+        f"{where}, so {how!r} has nothing to go by. "
+        "Drop it, or give a number: fill_missing(X, 0.0)."
     )
 
 
 def _mean_of(lines: Array, seen: Array) -> Array:
-    return np.asarray(np.mean(lines, axis=1, keepdims=True, where=seen, dtype=np.float64))
+    """Compute the mean of the observed values of every line, of shape (lines, 1)."""
+    mean = np.mean(
+        lines,
+        axis=1,
+        keepdims=True,
+        where=seen,
+        dtype=np.float64,
+    )
+    return np.asarray(mean)
 
 
 def _line_through(lines: Array, seen: Array) -> Array:
-    """The straight line between the nearest observations on both sides of every point."""
+    """Interpolate between the nearest observations on both sides of every point."""
     time = np.arange(lines.shape[1])
-    before = np.maximum.accumulate(np.where(seen, time, -1), axis=1)
-    after = np.minimum.accumulate(np.where(seen, time, time.size)[:, ::-1], axis=1)[:, ::-1]
+    # Positions of the last observation up to every point, and of the first one from there on.
+    seen_before = np.where(seen, time, -1)
+    before = np.maximum.accumulate(seen_before, axis=1)
+    seen_after = np.where(seen, time, time.size)
+    after = np.minimum.accumulate(seen_after[:, ::-1], axis=1)[:, ::-1]
     # Outside the first and last observation there is one neighbor only: it stands for both.
-    left, right = np.where(before < 0, after, before), np.where(after == time.size, before, after)
+    left = np.where(before < 0, after, before)
+    right = np.where(after == time.size, before, after)
     gap = right - left
     weight = np.where(gap > 0, (time - left) / np.maximum(gap, 1), 0.0)
     exact = lines.astype(np.float64)
-    start, end = np.take_along_axis(exact, left, axis=1), np.take_along_axis(exact, right, axis=1)
+    start = np.take_along_axis(exact, left, axis=1)
+    end = np.take_along_axis(exact, right, axis=1)
     return np.asarray(start + weight * (end - start))

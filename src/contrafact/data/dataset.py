@@ -1,4 +1,4 @@
-"""One labeled dataset with its train/test split."""
+"""A labeled dataset with its train/test split."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contrafact.data.cleaning import Array, as_float, describe_nonfinite
+from .cleaning import Array, as_float, describe_nonfinite
 
+#: Names of the axes of an array of instances, by modality.
 SHAPES = {
     "series": ("n", "channels", "length"),
     "image": ("n", "channels", "height", "width"),
@@ -18,18 +19,27 @@ SHAPES = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
-    """Labeled training and test instances of one kind.
+    """Hold labeled training and test instances of one kind.
 
     Parameters
     ----------
     name : str
-    modality : "series", "image" or "row"
-    X_train, X_test : arrays of shape (n, channels, length), (n, channels, height, width) or (n, features)
-        Finite numbers. Floats stay as they are; whole numbers become floats, not rescaled.
-    y_train, y_test : arrays of shape (n,)
-        Labels of any one type.
+        Name of the dataset.
+    modality : {"series", "image", "row"}
+        What an instance is.
+    X_train, X_test : array
+        Finite numbers, of shape (n, channels, length) for series, (n, channels, height, width) for
+        images and (n, features) for rows. Floats stay as they are; whole numbers become floats and
+        are not rescaled.
+    y_train, y_test : array of shape (n,)
+        Labels: text, numbers or booleans, not mixed.
     names : tuple of str, optional
-        Of the columns of rows, or of the channels of series and images.
+        Names of the columns of rows, or of the channels of series and images.
+
+    Raises
+    ------
+    ValueError
+        If shapes, types or values do not fit; the message names the argument.
 
     Examples
     --------
@@ -46,38 +56,44 @@ class Dataset:
     names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        for part in ("train", "test"):
-            X = as_float(getattr(self, f"X_{part}"), f"X_{part}")
-            check_shape(X, self.modality, f"X_{part}")
-            problem = describe_nonfinite(X, f"X_{part}")
-            if problem:
-                raise ValueError(problem)
-            object.__setattr__(self, f"X_{part}", X)
-            object.__setattr__(
-                self, f"y_{part}", as_labels(getattr(self, f"y_{part}"), f"y_{part}", len(X))
-            )
+        self._convert("X_train", "y_train")
+        self._convert("X_test", "y_test")
         check_same_shape(self.X_train, self.X_test)
         if _is_text(self.y_train) != _is_text(self.y_test):
             raise ValueError(
                 f"y_train has dtype {self.y_train.dtype}, y_test {self.y_test.dtype}. "
                 "Accepted: both text, or both numbers."
             )
-        if self.names is not None and len(self.names) != self.X_train.shape[1]:
+        width = self.X_train.shape[1]
+        if self.names is not None and len(self.names) != width:
             raise ValueError(
                 f"names has {len(self.names)} entries, X_train has shape {self.X_train.shape}. "
-                f"Accepted: one for each of the {self.X_train.shape[1]} columns or channels."
+                f"Accepted: one for each of the {width} columns or channels."
             )
+
+    def _convert(self, X_name: str, y_name: str) -> None:
+        """Check one part, and store it as arrays."""
+        X = as_float(getattr(self, X_name), X_name)
+        check_shape(X, self.modality, X_name)
+        problem = describe_nonfinite(X, X_name)
+        if problem:
+            raise ValueError(problem)
+        y = as_labels(getattr(self, y_name), y_name, len(X))
+        # The dataclass is frozen.
+        object.__setattr__(self, X_name, X)
+        object.__setattr__(self, y_name, y)
 
     @property
     def classes(self) -> Array:
-        """The labels that occur, sorted."""
-        return np.unique(np.concatenate([self.y_train, self.y_test]))
+        """Labels that occur in either part, sorted."""
+        labels = np.concatenate([self.y_train, self.y_test])
+        return np.unique(labels)
 
     def __repr__(self) -> str:
         labels: list[object] = self.classes.tolist()
-        shown = ", ".join(map(repr, labels[:10])) + (
-            f", … ({len(labels)})" if len(labels) > 10 else ""
-        )
+        shown = ", ".join(map(repr, labels[:10]))
+        if len(labels) > 10:
+            shown += f", … ({len(labels)})"
         return (
             f"Dataset({self.name!r}, {self.modality}, train {self.X_train.shape}, "
             f"test {self.X_test.shape}, classes {shown})"
@@ -85,46 +101,86 @@ class Dataset:
 
 
 def check_shape(X: Array, modality: str, name: str) -> None:
+    """Check that an array has the number of axes of its modality, and is not empty.
+
+    Parameters
+    ----------
+    X : array
+        The instances.
+    modality : str
+        What an instance should be, a key of `SHAPES`.
+    name : str
+        What the user calls X, for error messages.
+    """
     if modality not in SHAPES:
-        raise ValueError(
-            f"modality {modality!r} is unknown. Accepted: {', '.join(map(repr, SHAPES))}."
-        )
+        known = ", ".join(map(repr, SHAPES))
+        raise ValueError(f"modality {modality!r} is unknown. Accepted: {known}.")
     axes = SHAPES[modality]
     if X.ndim != len(axes) or X.size == 0:
         raise ValueError(
-            f"{name} has shape {X.shape}. Accepted for modality {modality!r}: ({', '.join(axes)}), not empty."
+            f"{name} has shape {X.shape}. "
+            f"Accepted for modality {modality!r}: ({', '.join(axes)}), not empty."
         )
 
 
 def check_same_shape(X_train: Array, X_test: Array) -> None:
-    train, test = X_train.shape[1:], X_test.shape[1:]
+    """Check that instances of both parts have the same shape.
+
+    Parameters
+    ----------
+    X_train, X_test : array of shape (n, ...)
+        The instances of the two parts.
+    """
+    train = X_train.shape[1:]
+    test = X_test.shape[1:]
     if train != test:
         raise ValueError(
-            f"X_test has instances of shape {test}, X_train of {train}. Accepted: one shape for both."
+            f"X_test has instances of shape {test}, X_train of {train}. "
+            "Accepted: one shape for both."
         )
 
 
 def as_labels(y: ArrayLike, name: str, n: int | None = None) -> Array:
-    """Labels of one type; with `n`, one for each of the n instances."""
+    """Convert labels to an array of one type.
+
+    Parameters
+    ----------
+    y : array of shape (n,)
+        Text, numbers or booleans, not mixed.
+    name : str
+        What the user calls y, for error messages.
+    n : int, optional
+        The number of instances, where each must have a label.
+
+    Returns
+    -------
+    array of shape (n,)
+
+    Raises
+    ------
+    ValueError
+        If the shape, the type or a value is not accepted.
+    """
     labels = np.asarray(y)
     if labels.ndim != 1 or (n is not None and len(labels) != n):
         length = "any length" if n is None else n
         raise ValueError(
             f"{name} has shape {labels.shape}. Accepted: one label per instance, ({length},)."
         )
-    # pandas hands text over as objects; as text proper it sorts, compares and saves without pickle.
+    # pandas stores text as objects; as a text array it sorts, compares and saves without pickle.
     if labels.dtype.kind == "O" and all(isinstance(label, str) for label in labels):
         labels = labels.astype(str)
     if labels.dtype.kind not in "biufUS":
         raise ValueError(
             f"{name} has dtype {labels.dtype}. Accepted: text, numbers or booleans, not mixed."
         )
-    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-        raise ValueError(
-            f"{name}[{int(np.isfinite(labels).argmin())}] is not finite. Accepted: a label."
-        )
+    if labels.dtype.kind == "f":
+        finite = np.isfinite(labels)
+        if not finite.all():
+            raise ValueError(f"{name}[{int(finite.argmin())}] is not finite. Accepted: a label.")
     return labels
 
 
 def _is_text(y: Array) -> bool:
+    """Return whether labels are text."""
     return y.dtype.kind in "US"

@@ -1,4 +1,4 @@
-"""Readers of labeled files: UCR's .ts, .tsv and .txt, .csv, and NumPy's .npz."""
+"""Readers of labeled files: .ts, .tsv and .txt as in the UCR archive, .csv, and .npz."""
 
 from __future__ import annotations
 
@@ -9,16 +9,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from contrafact.data.cleaning import Array, as_float
-from contrafact.data.dataset import SHAPES, check_shape
-from contrafact.data.tables import read_table, split_channels
+from .cleaning import Array, as_float
+from .dataset import SHAPES, check_shape
+from .tables import read_table, split_channels
 
-# One array, or one (channels, length) array per instance where lengths differ.
+#: One array, or one (channels, length) array per instance where lengths differ.
 Instances = Array | Sequence[Array]
 
 
 class Source(NamedTuple):
-    """What a file holds, before any cleaning; one part where it has no split, else train and test."""
+    """Contents of a file, before any cleaning.
+
+    name : name of the dataset.
+    modality : "series", "image" or "row".
+    parts : instances and labels, one part where there is no split, else train and test.
+    names : names of the columns or channels, where they are known.
+    """
 
     name: str
     modality: str
@@ -27,12 +33,12 @@ class Source(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """How a file is to be read, where it does not say so itself.
+    """Options of reading, for what a file does not tell itself.
 
     label : the label column of a .csv.
     modality : "series", "image" or "row".
     columns : the columns of a .csv to take, in this order, where it holds rows.
-    unlabeled : labels may be absent, and so may the column that `label` names.
+    unlabeled : whether labels may be absent, and so may the column that `label` names.
     """
 
     label: str | None = None
@@ -42,7 +48,24 @@ class Reading(NamedTuple):
 
 
 def read_path(path: Path, reading: Reading) -> Source:
-    """Read a UCR folder, one file of a UCR pair, a .csv or an .npz."""
+    """Read a UCR folder, one file of a UCR pair, a .csv or an .npz.
+
+    Parameters
+    ----------
+    path : Path
+        An existing file or folder.
+    reading : Reading
+        Options, for what the file does not tell itself.
+
+    Returns
+    -------
+    Source
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be read, or an option does not apply to it.
+    """
     suffix = path.suffix.lower()
     if suffix == ".csv" and path.is_file():
         return _read_csv(path, reading)
@@ -60,6 +83,7 @@ def read_path(path: Path, reading: Reading) -> Source:
 
 
 def _training_file_in(folder: Path) -> Path:
+    """Find the training file of the one dataset that a folder holds."""
     pairs = [
         train
         for suffix in UCR_READERS
@@ -67,8 +91,11 @@ def _training_file_in(folder: Path) -> Path:
         if _partner(train).exists()
     ]
     names = {_stem(train) for train in pairs}
-    # aeon keeps variants of a set beside it (JapaneseVowels_eq_TRAIN.ts): the folder's name decides.
-    wanted = folder.resolve().name if len(names) > 1 else next(iter(names), None)
+    wanted = next(iter(names), None)
+    if len(names) > 1:
+        # aeon keeps variants of a set beside it (JapaneseVowels_eq_TRAIN.ts): the name of the
+        # folder decides.
+        wanted = folder.resolve().name
     for train in pairs:
         if _stem(train) == wanted:
             return train
@@ -83,33 +110,40 @@ def _training_file_in(folder: Path) -> Path:
 
 
 def _stem(path: Path) -> str:
+    """Return the name of a dataset from the name of one of its files."""
     return path.stem.removesuffix("_TRAIN").removesuffix("_TEST")
 
 
 def _partner(path: Path) -> Path:
+    """Return the path of the other file of a pair."""
     other = "_TEST" if path.stem.endswith("_TRAIN") else "_TRAIN"
     return path.with_name(_stem(path) + other + path.suffix)
 
 
 def _read_ucr(path: Path, reading: Reading) -> Source:
+    """Read a file of the UCR archive, together with its partner if that exists."""
     if reading.modality not in (None, "series"):
         raise ValueError(
             f"{path} holds series; modality {reading.modality!r} does not apply to it."
         )
     files = [path]
     if path.stem.endswith(("_TRAIN", "_TEST")) and _partner(path).exists():
-        files = sorted([path, _partner(path)], key=lambda file: file.stem.endswith("_TEST"))
-    return Source(_stem(path), "series", [_read_labeled(file, reading.unlabeled) for file in files])
+        files = [path, _partner(path)]
+        files.sort(key=lambda file: file.stem.endswith("_TEST"))
+    parts = [_read_labeled(file, reading.unlabeled) for file in files]
+    return Source(_stem(path), "series", parts)
 
 
 def _read_labeled(path: Path, unlabeled: bool) -> tuple[Instances, Array | None]:
+    """Read one file of the UCR archive; errors name the file."""
     suffix = path.suffix.lower()
     try:
         X, y = UCR_READERS[suffix](path)
         if y is None and not unlabeled:
             raise ValueError("its header declares no class labels, and a classifier needs them.")
     except (OSError, ValueError, IndexError) as error:
-        # aeon reports bad content as OSError too; a real one, such as a missing permission, has a number.
+        # aeon reports bad content as OSError too; a real one, such as a missing permission, has
+        # an error number.
         if getattr(error, "errno", None) is not None:
             raise
         raise ValueError(f"{path} cannot be read as {suffix}: {error}") from error
@@ -119,16 +153,19 @@ def _read_labeled(path: Path, unlabeled: bool) -> tuple[Instances, Array | None]
 
 
 def _read_ts(path: Path) -> tuple[Instances, Array | None]:
+    """Read series and labels from a .ts file."""
     from aeon.datasets import load_from_ts_file
 
     X, y, header = load_from_ts_file(str(path), return_meta_data=True)
     if header["timestamps"]:
         # aeon's reader of time stamps drops minus signs.
         raise ValueError("it has time stamps. Accepted: values only (@timeStamps false).")
-    return X, None if header["targetlabel"] or not header["classlabel"] else np.char.strip(y)
+    has_labels = header["classlabel"] and not header["targetlabel"]
+    return X, np.char.strip(y) if has_labels else None
 
 
 def _read_tsv(path: Path) -> tuple[Instances, Array]:
+    """Read series and labels from a .tsv file."""
     from aeon.datasets import load_from_tsv_file
 
     X, y = load_from_tsv_file(str(path))
@@ -136,14 +173,17 @@ def _read_tsv(path: Path) -> tuple[Instances, Array]:
 
 
 def _read_txt(path: Path) -> tuple[Instances, Array]:
+    """Read series and labels from a .txt file: label first, whitespace between."""
     table = np.loadtxt(path, ndmin=2)
     return table[:, None, 1:], _whole_numbers(table[:, 0])
 
 
 def _whole_numbers(y: Array) -> Array:
-    if y.dtype.kind == "f" and np.isfinite(y).all() and (y == np.rint(y)).all():
-        return y.astype(np.int64)
-    return y
+    """Convert float labels to integers where all of them are whole."""
+    if y.dtype.kind != "f" or not np.isfinite(y).all():
+        return y
+    is_whole = y == np.rint(y)
+    return y.astype(np.int64) if is_whole.all() else y
 
 
 UCR_READERS = {".ts": _read_ts, ".tsv": _read_tsv, ".txt": _read_txt}
@@ -151,43 +191,77 @@ SUFFIXES = (*UCR_READERS, ".csv", ".npz")
 
 
 def _read_csv(path: Path, reading: Reading) -> Source:
+    """Read rows, or series in a wide table, from a .csv file."""
     modality = reading.modality or "row"
-    columns = reading.columns if modality == "row" else None
-    table = read_table(path, label=reading.label, columns=columns, unlabeled=reading.unlabeled)
+    table = read_table(
+        path,
+        label=reading.label,
+        columns=reading.columns if modality == "row" else None,
+        unlabeled=reading.unlabeled,
+    )
     if modality == "series":
         X, names = split_channels(table)
         return Source(path.stem, modality, [(X, table.y)], names)
     check_shape(table.X, modality, str(path))
-    return Source(path.stem, modality, [(table.X, table.y)], table.names)
-
-
-def _read_npz(path: Path, reading: Reading) -> Source:
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = dict(archive)
-    except (ValueError, TypeError, EOFError, zipfile.BadZipFile) as error:
-        raise ValueError(
-            f"{path} cannot be read as .npz: {error} Accepted: plain arrays, with labels as text or numbers."
-        ) from error
-    pairs = [("X_train", "y_train"), ("X_test", "y_test")] if "X_train" in arrays else [("X", "y")]
-    needed = [X for X, _ in pairs] if reading.unlabeled else [key for pair in pairs for key in pair]
-    absent = [key for key in needed if key not in arrays]
-    if absent:
-        raise ValueError(
-            f"{path} has no entry {absent[0]!r}; it has {', '.join(map(repr, arrays))}. "
-            "Accepted: X_train, y_train, X_test, y_test, or X, y; and modality."
-        )
-    parts = [(as_float(arrays[X], X), arrays.get(y)) for X, y in pairs]
-    said = reading.modality or (str(arrays["modality"]) if "modality" in arrays else None)
-    modality = said or _modality_of(parts[0][0], pairs[0][0])
     return Source(
         path.stem,
         modality,
-        [(_shaped(X, modality, name), y) for (X, y), (name, _) in zip(parts, pairs, strict=True)],
+        [(table.X, table.y)],
+        table.names,
     )
 
 
+def _read_npz(path: Path, reading: Reading) -> Source:
+    """Read an .npz file with X and y, or with X_train, y_train, X_test and y_test."""
+    arrays = _load_arrays(path)
+    pairs = [("X", "y")]
+    if "X_train" in arrays:
+        pairs = [("X_train", "y_train"), ("X_test", "y_test")]
+    _check_entries(path, arrays, pairs, reading.unlabeled)
+    modality = reading.modality
+    if modality is None and "modality" in arrays:
+        modality = str(arrays["modality"])
+    parts: list[tuple[Instances, Array | None]] = []
+    for X_name, y_name in pairs:
+        X = as_float(arrays[X_name], X_name)
+        modality = modality or _modality_of(X, X_name)
+        parts.append((_shaped(X, modality, X_name), arrays.get(y_name)))
+    assert modality is not None
+    return Source(path.stem, modality, parts)
+
+
+def _load_arrays(path: Path) -> dict[str, Array]:
+    """Read all arrays of an .npz file, without executing code from it."""
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return dict(archive)
+    except (ValueError, TypeError, EOFError, zipfile.BadZipFile) as error:
+        raise ValueError(
+            f"{path} cannot be read as .npz: {error} "
+            "Accepted: plain arrays, with labels as text or numbers."
+        ) from error
+
+
+def _check_entries(
+    path: Path,
+    arrays: dict[str, Array],
+    pairs: list[tuple[str, str]],
+    unlabeled: bool,
+) -> None:
+    """Raise an error that names the first entry an .npz file lacks."""
+    for X_name, y_name in pairs:
+        needed = (X_name,) if unlabeled else (X_name, y_name)
+        for key in needed:
+            if key not in arrays:
+                known = ", ".join(map(repr, arrays))
+                raise ValueError(
+                    f"{path} has no entry {key!r}; it has {known}. "
+                    "Accepted: X_train, y_train, X_test, y_test, or X, y; and modality."
+                )
+
+
 def _modality_of(X: Array, name: str) -> str:
+    """Infer the modality from the number of dimensions."""
     for modality, axes in SHAPES.items():
         if X.ndim == len(axes):
             return modality
@@ -197,7 +271,7 @@ def _modality_of(X: Array, name: str) -> str:
 
 
 def _shaped(X: Array, modality: str, name: str) -> Array:
-    # Declared series (n, length) and images (n, height, width) have one channel that goes without saying.
+    """Add the channel axis that declared series (n, length) and images (n, height, width) lack."""
     if (modality, X.ndim) in (("series", 2), ("image", 3)):
         X = X[:, None]
     check_shape(X, modality, name)

@@ -1,4 +1,4 @@
-"""Reader of .csv: a header with the names of the columns, then one instance per line."""
+"""Reader of .csv files: a header with the names of the columns, then one instance per line."""
 
 from __future__ import annotations
 
@@ -11,19 +11,25 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from contrafact.data.cleaning import Array
+from .cleaning import Array
 
 if TYPE_CHECKING:
     import pandas as pd
 
-#: What a label column is called where nobody says, in any case.
+#: Names of a label column, in upper or lower case, where the user gives none.
 LABELS = ("label", "class", "target", "y")
+#: Texts that stand for a missing number.
 MISSING = ("", "?", "-", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
 SEPARATORS = (",", ";", "\t")
 
 
 class CsvTable(NamedTuple):
-    """Columns of numbers (n, columns), their names, and the labels where there are any."""
+    """Contents of a .csv file.
+
+    X : (n, columns), the numbers.
+    names : the names of these columns.
+    y : (n,), the labels, where there are any.
+    """
 
     X: Array
     names: tuple[str, ...]
@@ -31,40 +37,56 @@ class CsvTable(NamedTuple):
 
 
 def read_table(
-    path: Path, *, label: str | None, columns: Sequence[str] | None = None, unlabeled: bool = False
+    path: Path,
+    *,
+    label: str | None,
+    columns: Sequence[str] | None = None,
+    unlabeled: bool = False,
 ) -> CsvTable:
-    """Read a .csv with a header.
+    """Read a .csv file with a header.
 
-    Commas, semicolons or tabs between the columns, whichever the header has most of; a decimal comma where
-    they are not commas. A first column without a name, as pandas writes its index, is left out.
+    Columns are separated by commas, semicolons or tabs, whichever the header has most of; where
+    they are not commas, a decimal comma is understood. A first column without a name, as pandas
+    writes its index, is left out.
 
     Parameters
     ----------
-    label : name of the label column; None: the one called label, class, target or y.
-    columns : take these, in this order, and leave the others out; None: all but the label.
-    unlabeled : a table without that column is fine.
+    path : Path
+        The file, in UTF-8.
+    label : str or None
+        Name of the label column; None: the one called label, class, target or y.
+    columns : sequence of str, optional
+        Take these columns, in this order, and leave the others out; default: all but the label.
+    unlabeled : bool, default=False
+        Accept a table without a label column.
+
+    Returns
+    -------
+    CsvTable
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be read; the message names the file and, where it can, the line.
     """
-    head = _first_lines(path)
-    separator = max(SEPARATORS, key=head[0].count)
-    header = [str(name) for name in _read(path, separator, nrows=0).columns]
-    _check_header(path, head[0], separator)
+    first, second = _first_lines(path)
+    separator = max(SEPARATORS, key=first.count)
+    header = [
+        str(name)
+        for name in _read(
+            path,
+            separator,
+            nrows=0,
+        ).columns
+    ]
+    _check_header(path, first, separator)
     target = _label_column(path, header, label, unlabeled)
-    names = [name for name in header if name != target and not name.startswith("Unnamed: 0")]
-    if columns is not None:
-        absent = [name for name in columns if name not in header]
-        if absent:
-            raise ValueError(
-                f"{path} has no column {_listed(absent)}, which the model was trained on; "
-                f"it has {_listed(header)}."
-            )
-        names = list(columns)
-    if not names:
-        raise ValueError(f"{path} has no columns besides the label; it has {_listed(header)}.")
-    decimal = "," if separator != "," and re.search(r"\d,\d", head[1]) else "."
+    names = _number_columns(path, header, target, columns)
+    has_decimal_comma = separator != "," and re.search(r"\d,\d", second)
     frame = _read(
         path,
         separator,
-        decimal=decimal,
+        decimal="," if has_decimal_comma else ".",
         dtype={} if target is None else {target: str},
         # Read as text, a label may be called "NA"; only numbers can be missing.
         keep_default_na=False,
@@ -74,37 +96,87 @@ def read_table(
         raise ValueError(f"{path} holds no instances: it has a header and nothing after it.")
     for name in names:
         _check_numbers(path, frame[name])
-    y = None if target is None else _labels(path, frame[target])
+    y = None
+    if target is not None:
+        y = _labels(path, frame[target])
     return CsvTable(frame[names].to_numpy(np.float64), tuple(names), y)
 
 
-def split_channels(table: CsvTable) -> tuple[Array, tuple[str, ...] | None]:
-    """A wide table as series (n, channels, length), and the channels' names.
+def _number_columns(
+    path: Path,
+    header: list[str],
+    target: str | None,
+    columns: Sequence[str] | None,
+) -> list[str]:
+    """Choose the columns that hold the numbers of an instance."""
+    if columns is None:
+        names = [name for name in header if name != target and not name.startswith("Unnamed: 0")]
+    else:
+        names = list(columns)
+        absent = [name for name in names if name not in header]
+        if absent:
+            raise ValueError(
+                f"{path} has no column {_listed(absent)}, which the model was trained on; "
+                f"it has {_listed(header)}."
+            )
+    if not names:
+        raise ValueError(f"{path} has no columns besides the label; it has {_listed(header)}.")
+    return names
 
-    Columns called x_0, x_1, …, y_0, y_1, … are channels x and y; other columns are the steps of one channel.
+
+def split_channels(table: CsvTable) -> tuple[Array, tuple[str, ...] | None]:
+    """Convert a wide table to series.
+
+    Columns called x_0, x_1, …, y_0, y_1, … are the steps of channels x and y; otherwise all columns
+    are the steps of one channel, in their order.
+
+    Parameters
+    ----------
+    table : CsvTable
+        One series per row.
+
+    Returns
+    -------
+    X : array of shape (n, channels, length)
+        The series.
+    names : tuple of str or None
+        Names of the channels; None where there is only one.
     """
-    found = [re.fullmatch(r"(.+)_(\d+)", name) for name in table.names]
-    if not all(found):
+    steps = _columns_by_channel(table.names)
+    if steps is None:
         return table.X[:, None], None
-    steps: dict[str, dict[int, int]] = {}
-    for column, match in enumerate(found):
-        assert match is not None
-        steps.setdefault(match[1], {})[int(match[2])] = column
-    if len({tuple(sorted(times)) for times in steps.values()}) > 1:
-        sizes = ", ".join(f"{name!r} {len(times)}" for name, times in steps.items())
+    numbers = {tuple(sorted(columns)) for columns in steps.values()}
+    if len(numbers) > 1:
+        sizes = ", ".join(f"{name!r} {len(columns)}" for name, columns in steps.items())
         raise ValueError(
             f"Channels have different steps ({sizes}). Accepted: the same numbers for all of them."
         )
-    order = [[times[t] for t in sorted(times)] for times in steps.values()]
-    return table.X[:, np.array(order)], tuple(steps) if len(steps) > 1 else None
+    # Sorted by the number of the step: 10 comes after 9, wherever its column stands.
+    order = [[columns[step] for step in sorted(columns)] for columns in steps.values()]
+    X = table.X[:, np.array(order)]
+    return X, tuple(steps) if len(steps) > 1 else None
+
+
+def _columns_by_channel(names: Sequence[str]) -> dict[str, dict[int, int]] | None:
+    """Map channels and steps to columns; None unless every name is <channel>_<step>."""
+    steps: dict[str, dict[int, int]] = {}
+    for column, name in enumerate(names):
+        match = re.fullmatch(r"(.+)_(\d+)", name)
+        if match is None:
+            return None
+        channel = match[1]
+        step = int(match[2])
+        steps.setdefault(channel, {})[step] = column
+    return steps
 
 
 def _first_lines(path: Path) -> tuple[str, str]:
-    """The header, and the first line after it."""
+    """Read the header, and the first line after it."""
     try:
         with path.open(encoding="utf-8-sig") as file:
             lines = (line for line in file if line.strip())
-            first, second = next(lines, ""), next(lines, "")
+            first = next(lines, "")
+            second = next(lines, "")
     except UnicodeDecodeError as error:
         raise ValueError(
             f"{path} cannot be read as .csv: it is not UTF-8 text ({error.reason})."
@@ -115,6 +187,7 @@ def _first_lines(path: Path) -> tuple[str, str]:
 
 
 def _read(path: Path, separator: str, **options: object) -> pd.DataFrame:
+    """Read with pandas; its errors become a ValueError that names the file."""
     import pandas as pd
 
     try:
@@ -122,7 +195,11 @@ def _read(path: Path, separator: str, **options: object) -> pd.DataFrame:
             # pandas warns of lines that are longer than the header, and cuts them.
             warnings.simplefilter("error", pd.errors.ParserWarning)
             return pd.read_csv(  # type: ignore[call-overload,no-any-return]
-                path, sep=separator, encoding="utf-8-sig", index_col=False, **options
+                path,
+                sep=separator,
+                encoding="utf-8-sig",
+                index_col=False,
+                **options,
             )
     except (pd.errors.ParserError, pd.errors.ParserWarning, UnicodeDecodeError) as error:
         reason = " ".join(str(error).split())
@@ -130,21 +207,30 @@ def _read(path: Path, separator: str, **options: object) -> pd.DataFrame:
 
 
 def _check_header(path: Path, line: str, separator: str) -> None:
+    """Raise an error if the first line holds numbers only, and thus no names."""
     cells = [cell.strip().strip('"') for cell in line.split(separator)]
     try:
         numbers = [float(cell) for cell in cells if cell]
     except ValueError:
         return
-    if len(numbers) > 2 and all(b == a + 1 for a, b in pairwise(numbers)):
+    is_range = all(b == a + 1 for a, b in pairwise(numbers))
+    if len(numbers) > 2 and is_range:
         return  # steps 0, 1, 2, …, as pandas calls columns that have no names
-    example = f"label,{','.join(f't{i}' for i in range(min(len(cells), 3)))},…"
+    steps = ",".join(f"t{i}" for i in range(min(len(cells), 3)))
+    example = f"label,{steps},…"
     raise ValueError(
         f"{path} has no header: its first line holds numbers only ({', '.join(cells[:3])}, …). "
         f"Accepted: the names of the columns in the first line, e.g. {example}"
     )
 
 
-def _label_column(path: Path, header: list[str], label: str | None, unlabeled: bool) -> str | None:
+def _label_column(
+    path: Path,
+    header: list[str],
+    label: str | None,
+    unlabeled: bool,
+) -> str | None:
+    """Find the label column; None if there is none and that is accepted."""
     if label is not None:
         if label in header:
             return label
@@ -166,23 +252,26 @@ def _label_column(path: Path, header: list[str], label: str | None, unlabeled: b
 
 
 def _check_numbers(path: Path, column: pd.Series) -> None:
+    """Raise an error that names the first cell of a column that is not a number."""
     import pandas as pd
 
     if pd.api.types.is_numeric_dtype(column):
         return
-    bad = column[pd.to_numeric(column, errors="coerce").isna() & column.notna()]
-    # The header is line 1.
-    value, line = str(bad.iloc[0]), int(bad.index[0]) + 2
+    numbers = pd.to_numeric(column, errors="coerce")
+    bad = column[numbers.isna() & column.notna()]
+    value = str(bad.iloc[0])
+    line = int(bad.index[0]) + 2  # the header is line 1
     hint = "Code it as a number, or leave the column out."
     if re.fullmatch(r"[+-]?\d+,\d+", value):
         hint = "Decimal commas are read where semicolons or tabs stand between the columns."
     raise ValueError(
-        f"{path}: column {column.name!r} holds {value[:40]!r} in line {line}, no number. {hint}"
+        f"{path}: column {column.name!r} holds {value[:40]!r} in line {line}, "
+        f"which is not a number. {hint}"
     )
 
 
 def _labels(path: Path, column: pd.Series) -> Array:
-    """Whole numbers, truth values, other numbers, or else text."""
+    """Convert labels to booleans, whole numbers or other numbers where all are; else to text."""
     import pandas as pd
 
     text = column.str.strip()
@@ -194,9 +283,13 @@ def _labels(path: Path, column: pd.Series) -> Array:
     numbers = pd.to_numeric(text, errors="coerce").to_numpy(np.float64)
     if not np.isfinite(numbers).all():
         return text.to_numpy(str)
-    return numbers.astype(np.int64) if (numbers == np.rint(numbers)).all() else numbers
+    is_whole = numbers == np.rint(numbers)
+    return numbers.astype(np.int64) if is_whole.all() else numbers
 
 
 def _listed(names: Sequence[str], most: int = 8) -> str:
-    more = f", … ({len(names)})" if len(names) > most else ""
-    return ", ".join(repr(name) for name in names[:most]) + more
+    """List names for a message, the first few of many."""
+    shown = ", ".join(repr(name) for name in names[:most])
+    if len(names) > most:
+        shown += f", … ({len(names)})"
+    return shown

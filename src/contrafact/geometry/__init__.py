@@ -1,4 +1,4 @@
-"""l_p balls, boxes and polyhedra: exact linear maximization, projections, nearest points; certificates."""
+"""Exact geometry of l_p balls, boxes and polyhedra: maximizers, projections, nearest points."""
 
 from .linear_maximization import duality_gap, lmo
 from .polyhedron import Nearest, nearest_point

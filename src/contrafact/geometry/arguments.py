@@ -1,4 +1,4 @@
-"""What a ball, a box and a mask may look like, and how they become tensors over flat rows."""
+"""Input checks of the geometry functions, and conversion of their arguments to flat rows."""
 
 from __future__ import annotations
 
@@ -12,91 +12,229 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
+from ..numerics import broadcast_rows
+
 Array = NDArray[Any] | Tensor
 Kind = TypeVar("Kind", bound=Array)
 
-# Numbers in a row block: they stay in the cache, and are too few for torch to start threads over them.
+#: Numbers in a block of rows: they stay in the cache, and are too few for torch to start threads.
 _BLOCK = 2**15
 
 
 def as_rows(value: Array, name: str, like: Tensor | None = None) -> Tensor:
-    """A tensor (n, d) of finite floats; with `like`, of as many rows and columns, on the same device."""
+    """Convert an array to a tensor of flat rows of finite floats.
+
+    Parameters
+    ----------
+    value : array or Tensor of shape (n, ...)
+        Floats of any precision.
+    name : str
+        Name of the argument, for error messages.
+    like : Tensor of shape (n, d), optional
+        The rows must have the same shape, and are moved to the same device.
+
+    Returns
+    -------
+    Tensor of shape (n, d)
+
+    Raises
+    ------
+    ValueError
+        If `value` is not an array of finite floats, or does not have the shape of `like`.
+    """
     if isinstance(value, np.ndarray):
-        # torch knows neither arrays that must not be written to nor negative strides.
+        # torch supports neither read-only arrays nor negative strides.
         value = torch.from_numpy(np.require(value, requirements=["C", "W"]))
-    if not isinstance(value, Tensor) or not value.is_floating_point() or value.ndim < 2:
-        given = (
-            f"{value.dtype} {tuple(value.shape)}"
-            if hasattr(value, "dtype")
-            else type(value).__name__
-        )
+    is_float = isinstance(value, Tensor) and value.is_floating_point()
+    if not is_float or value.ndim < 2:
         raise ValueError(
-            f"{name} must be an array or tensor of floats with the rows first, got {given}."
+            f"{name} must be an array or tensor of floats with the rows first, "
+            f"got {_describe(value)}."
         )
     rows = value.detach().flatten(1)
     if like is not None:
         if rows.shape != like.shape:
             raise ValueError(
-                f"{name} has {len(rows)} rows of {rows.shape[1]}, expected {len(like)} of {like.shape[1]}."
+                f"{name} has {len(rows)} rows of {rows.shape[1]}, "
+                f"expected {len(like)} of {like.shape[1]}."
             )
         rows = rows.to(like.device)
-    # A finite sum means finite numbers; only another sum asks for a closer look.
-    if not math.isfinite(rows.sum().item()):
-        bad = (~rows.isfinite()).any(1).nonzero()
-        if len(bad):
-            raise ValueError(
-                f"{name}[{int(bad[0])}] contains NaN or inf; all numbers must be finite."
-            )
+    _check_finite(rows, name)
     return rows
 
 
+def _describe(value: Any) -> str:
+    """Describe a rejected value by dtype and shape, or by type."""
+    if hasattr(value, "dtype"):
+        return f"{value.dtype} {tuple(value.shape)}"
+    return type(value).__name__
+
+
+def _check_finite(rows: Tensor, name: str) -> None:
+    """Raise an error that names the first row with NaN or inf."""
+    # A finite sum implies finite numbers; only a sum that is not finite needs a closer look.
+    if math.isfinite(rows.sum().item()):
+        return
+    bad = (~rows.isfinite()).any(1).nonzero()
+    if len(bad):
+        raise ValueError(f"{name}[{int(bad[0])}] contains NaN or inf; all numbers must be finite.")
+
+
 def as_given(rows: Tensor, given: Kind) -> Kind:
-    """Back to the shape and kind of what was given."""
+    """Convert flat rows back to the shape and kind of an argument.
+
+    Parameters
+    ----------
+    rows : Tensor of shape (n, d)
+        The rows.
+    given : array or Tensor of shape (n, ...)
+        The argument as the user gave it.
+
+    Returns
+    -------
+    array or Tensor of the shape of `given`
+    """
     shaped = rows.reshape(given.shape)
-    return cast(Kind, shaped if isinstance(given, Tensor) else shaped.numpy())
+    if isinstance(given, Tensor):
+        return cast(Kind, shaped)
+    return cast(Kind, shaped.numpy())
 
 
 @lru_cache(maxsize=256)
 def _constant(value: float, device: torch.device) -> Tensor:
-    """A number as a tensor; making one takes longer than computing with it."""
+    """Return a number as a tensor; cached, since making one takes longer than computing with it."""
     return torch.tensor(value, dtype=torch.float64, device=device)
 
 
 def as_radius(eps: ArrayLike | Tensor, rows: Tensor) -> Tensor:
-    """ε in float64 as (n, 1), or without axes where one serves all rows."""
+    """Convert the radius ε to a float64 tensor that broadcasts against the rows.
+
+    Parameters
+    ----------
+    eps : float or array of shape (n,)
+        One radius, or one per row; finite and not negative.
+    rows : Tensor of shape (n, d)
+        The rows it belongs to.
+
+    Returns
+    -------
+    Tensor of shape () or (n, 1)
+    """
     if isinstance(eps, int | float):
-        smallest, largest, radius = eps, eps, _constant(eps, rows.device)
+        radius = _constant(eps, rows.device)
+        accepted = 0 <= eps < math.inf
     else:
-        radius = torch.as_tensor(eps, dtype=torch.float64, device=rows.device)
-        if radius.ndim and radius.shape != rows.shape[:1]:
-            raise ValueError(
-                f"eps must be one number or one per row ({len(rows)}), got shape {tuple(radius.shape)}."
-            )
-        radius = radius.reshape(-1, 1) if radius.ndim else radius
-        smallest, largest = (radius.min().item(), radius.max().item()) if radius.numel() else (0, 0)
-    if not 0 <= smallest <= largest < math.inf:
+        radius = torch.as_tensor(
+            eps,
+            dtype=torch.float64,
+            device=rows.device,
+        )
+        if radius.ndim:
+            if radius.shape != rows.shape[:1]:
+                raise ValueError(
+                    f"eps must be one number or one per row ({len(rows)}), "
+                    f"got shape {tuple(radius.shape)}."
+                )
+            radius = radius[:, None]
+        inside = (radius >= 0) & (radius < math.inf)
+        accepted = bool(inside.all())
+    if not accepted:
         raise ValueError(f"eps must be finite and not negative, got {eps}.")
     return radius
 
 
 def as_norm(p: float, allowed: tuple[float, ...] = ()) -> float:
-    """p as a float in [1, ∞], or one of those allowed."""
+    """Check the order p of a norm.
+
+    Parameters
+    ----------
+    p : float
+        At least 1; may be inf.
+    allowed : tuple of float, optional
+        The only values accepted; default: all from 1 to inf.
+
+    Returns
+    -------
+    float
+    """
     if not p >= 1 or (allowed and p not in allowed):
         accepted = " or ".join(f"{q:g}" for q in allowed) or "a number from 1 to inf"
         raise ValueError(f"p must be {accepted}, got {p}.")
     return float(p)
 
 
-def as_box(bounds: tuple[Any, Any], shape: tuple[int, ...], rows: Tensor) -> tuple[Tensor, Tensor]:
-    """(lo, hi) in float64, each without axes or (1, d)."""
-    lo, hi = (_spread(bound, f"bounds[{i}]", shape, rows) for i, bound in enumerate(bounds))
+def as_box(
+    bounds: tuple[Any, Any],
+    shape: tuple[int, ...],
+    rows: Tensor,
+) -> tuple[Tensor, Tensor]:
+    """Convert the bounds of a box to float64 tensors that broadcast against the rows.
+
+    Parameters
+    ----------
+    bounds : tuple (lo, hi)
+        Each a number, one number per channel (axis 1), or an array that broadcasts against an
+        instance; may be infinite.
+    shape : tuple of int
+        Shape of the batch, (n, ...).
+    rows : Tensor of shape (n, d)
+        The batch as flat rows.
+
+    Returns
+    -------
+    lo, hi : Tensor of shape () or (1, d)
+    """
+    lower, upper = bounds
+    lo = _as_bound(lower, "bounds[0]", shape, rows)
+    hi = _as_bound(upper, "bounds[1]", shape, rows)
     if not (lo <= hi).all().item():
         raise ValueError(f"bounds must be (lo, hi) with lo <= hi everywhere, got {bounds}.")
     return lo, hi
 
 
+def _as_bound(
+    bound: Any,
+    name: str,
+    shape: tuple[int, ...],
+    rows: Tensor,
+) -> Tensor:
+    """Convert one bound, of shape () or (1, d)."""
+    if isinstance(bound, int | float):
+        return _constant(bound, rows.device)
+    tensor = torch.as_tensor(
+        bound,
+        dtype=torch.float64,
+        device=rows.device,
+    )
+    given = tuple(tensor.shape)
+    if tensor.ndim == 1 and len(shape) > 2:
+        # One number per channel.
+        instance = rows.new_empty(()).expand(shape[1:])
+        tensor = broadcast_rows(tensor, instance)
+    try:
+        return tensor.expand(shape[1:]).reshape(1, -1)
+    except RuntimeError:
+        raise ValueError(
+            f"{name} of shape {given} does not fit an instance {tuple(shape[1:])}."
+        ) from None
+
+
 def as_mask(mask: ArrayLike | Tensor, shape: tuple[int, ...], rows: Tensor) -> Tensor:
-    """True where an instance may change, as (n, d) or (1, d); `shape` is that of the batch."""
+    """Convert a mask to flat rows.
+
+    Parameters
+    ----------
+    mask : boolean array
+        True where an instance may change; broadcasts against the batch.
+    shape : tuple of int
+        Shape of the batch, (n, ...).
+    rows : Tensor of shape (n, d)
+        The batch as flat rows.
+
+    Returns
+    -------
+    boolean Tensor of shape (n, d)
+    """
     allowed = torch.as_tensor(mask, device=rows.device)
     if allowed.dtype != torch.bool:
         raise ValueError(f"mask must be boolean (True = may change), got {allowed.dtype}.")
@@ -108,34 +246,39 @@ def as_mask(mask: ArrayLike | Tensor, shape: tuple[int, ...], rows: Tensor) -> T
         ) from None
 
 
-def _spread(bound: Any, name: str, shape: tuple[int, ...], rows: Tensor) -> Tensor:
-    if isinstance(bound, int | float):
-        return _constant(bound, rows.device)
-    tensor = torch.as_tensor(bound, dtype=torch.float64, device=rows.device)
-    if tensor.ndim == 1 and len(shape) > 2:
-        tensor = tensor.reshape(-1, *[1] * (len(shape) - 2))  # one per channel
-    try:
-        return tensor.expand(shape[1:]).reshape(1, -1)
-    except RuntimeError:
-        given = tuple(tensor.shape)
-        raise ValueError(
-            f"{name} of shape {given} does not fit an instance {tuple(shape[1:])}."
-        ) from None
-
-
 def block_rows(rows: Tensor) -> int:
-    """How many rows to work on at a time."""
+    """Return how many rows to work on at a time."""
     return max(1, _BLOCK // max(1, rows.shape[1]))
 
 
 def blocks(first: Tensor, *others: Tensor) -> Iterator[tuple[Tensor, ...]]:
-    """Row blocks of tensors that have as many rows as the first, or one for all."""
-    n, size = len(first), block_rows(first)
+    """Iterate over blocks of rows of several tensors.
+
+    Parameters
+    ----------
+    first : Tensor of shape (n, d)
+        Its size decides how many rows make a block.
+    *others : Tensor
+        With n rows, or one row for all: the latter are passed on as they are.
+
+    Yields
+    ------
+    tuple of Tensor
+        The block of `first`, then those of the others.
+    """
+    n = len(first)
+    size = block_rows(first)
+
+    def has_rows(other: Tensor) -> bool:
+        return other.ndim > 0 and len(other) == n
+
     if first.numel() == 0:
         return
     if n <= size:
-        yield first, *others  # slicing costs as much as computing with a short row
+        # Slicing costs as much as computing with a short row.
+        yield first, *others
         return
     for start in range(0, n, size):
-        stop = start + size
-        yield first[start:stop], *(t[start:stop] if t.ndim and len(t) == n else t for t in others)
+        rows = slice(start, start + size)
+        parts = [other[rows] if has_rows(other) else other for other in others]
+        yield first[rows], *parts

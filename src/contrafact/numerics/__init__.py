@@ -1,4 +1,4 @@
-"""Numerical helpers without a model: per-row random numbers, finite differences, shapes."""
+"""Numerical helpers that need no model: random numbers per row, finite differences, shapes."""
 
 from .finite_differences import zeroth_order_gradient
 from .grouping import occurrence

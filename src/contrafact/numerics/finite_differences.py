@@ -1,4 +1,4 @@
-"""Gradients of a model that only answers: finite differences along each row's own directions."""
+"""Gradients by finite differences, for functions that only return values."""
 
 from __future__ import annotations
 
@@ -11,11 +11,6 @@ from torch import Tensor
 
 from .randomness import row_normal, row_uniform
 
-_DIRECTIONS: dict[str, Callable[[ArrayLike, int], NDArray[np.float64]]] = {
-    "normal": row_normal,
-    "rademacher": lambda seeds, size: np.where(row_uniform(seeds, size) < 0.5, -1.0, 1.0),
-}
-
 
 def zeroth_order_gradient(
     function: Callable[[Tensor], Tensor],
@@ -26,22 +21,42 @@ def zeroth_order_gradient(
     scale: float | Tensor = 1e-2,
     directions: str = "normal",
 ) -> Tensor:
-    """Antithetic estimate of the gradient of `function` at every row of `x`, from one call of `function`.
+    """Estimate the gradient of a function at every row of x, from one call of the function.
+
+    The estimate is antithetic,
 
         g_i = 1 / (2 σ m)  Σ_j  [f(x_i + σ u_ij) − f(x_i − σ u_ij)] u_ij,        E[u uᵀ] = I
 
-    with m directions u_ij drawn from the seed of row i alone: a row's estimate does not depend on the rest of
-    the batch. Where m reaches the number d of elements of a row, the coordinate axes take the place of random
-    directions: 2 d rows then give every partial derivative by central differences.
+    with m directions u_ij drawn from the seed of row i alone: the estimate of a row does not depend
+    on the rest of the batch. Where m reaches the number d of elements of a row, the coordinate axes
+    replace random directions: 2 d rows then give every partial derivative by central differences.
 
     Parameters
     ----------
-    function : maps (r, *shape) to (r,) values, row by row.
-    x : (n, *shape).
-    seeds : one integer per row (see `row_seeds`); change them from step to step with `fold_in`.
-    n_directions : m; a call costs 2 n min(m, d) rows.
-    scale : σ, one number or one per row.
-    directions : "normal", or "rademacher" (random signs: all of one length, hence less variance).
+    function : callable
+        Maps a Tensor of shape (r, *shape) to r values, row by row. Called once, without gradients.
+    x : Tensor of shape (n, *shape)
+        Where to estimate the gradient.
+    seeds : array of int of shape (n,)
+        One seed per row (see `row_seeds`); change them from step to step with `fold_in`.
+    n_directions : int, default=32
+        Number m of directions; the call evaluates 2 n min(m, d) rows.
+    scale : float or Tensor of shape (n,), default=1e-2
+        Length σ of the differences, one for all or one per row, in the unit of x; positive.
+    directions : {"normal", "rademacher"}, default="normal"
+        Distribution of the directions: standard normal, or random signs, which all have the same
+        length and hence give less variance.
+
+    Returns
+    -------
+    Tensor of shape (n, *shape)
+        The estimates, in the dtype of x.
+
+    Raises
+    ------
+    ValueError
+        If an argument has the wrong shape or value, or `function` does not return one value per
+        row.
 
     Examples
     --------
@@ -50,41 +65,94 @@ def zeroth_order_gradient(
     tensor([[2., 4.],
             [6., 8.]], dtype=torch.float64)
     """
-    if n_directions < 1:
-        raise ValueError(f"n_directions must be at least 1, got {n_directions}.")
-    if directions not in _DIRECTIONS:
-        raise ValueError(f"directions must be 'normal' or 'rademacher', got {directions!r}.")
-    if np.shape(seeds) != (len(x),):
-        raise ValueError(
-            f"seeds must be one integer per row, shape ({len(x)},); got {np.shape(seeds)}."
-        )
-    sigma = torch.as_tensor(scale, dtype=x.dtype, device=x.device).reshape(-1, 1, 1)
-    if len(sigma) not in (1, len(x)) or not bool((sigma > 0).all()):
-        raise ValueError(
-            f"scale must be positive, one number or one per row ({len(x)}); got {scale}."
-        )
+    _check_directions(n_directions, directions)
+    _check_seeds(seeds, len(x))
+    sigma = _as_scale(scale, x)
     if x.numel() == 0:
         return torch.zeros_like(x)
 
-    n, d, m = len(x), x[0].numel(), n_directions
-    axes = m >= d
-    if axes:
-        m = d
-        u = torch.eye(d, dtype=x.dtype, device=x.device).expand(n, d, d)
+    n = len(x)
+    d = x[0].numel()
+    along_axes = n_directions >= d
+    if along_axes:
+        axes = torch.eye(d, dtype=x.dtype, device=x.device)
+        u = axes.expand(n, d, d)
     else:
-        u = torch.from_numpy(_DIRECTIONS[directions](seeds, m * d)).to(x).view(n, m, d)
+        u = _random_directions(seeds, n_directions, d, directions).to(x)
 
-    center = x.detach().reshape(n, 1, d)
-    perturbed = torch.stack([center + sigma * u, center - sigma * u])  # (2, n, m, d)
-    with torch.no_grad():
-        values = function(perturbed.view(2 * n * m, *x.shape[1:]))
-    if values.shape != (2 * n * m,):
-        raise ValueError(
-            f"function must give one value per row, got shape {tuple(values.shape)} for {2 * n * m} rows."
-        )
-    f_plus, f_minus = values.view(2, n, m)
-    slope: Tensor = ((f_plus - f_minus) / (2 * sigma.view(-1, 1))).to(x)
-    if axes:
+    slope = _central_differences(function, x, u, sigma)  # (n, m)
+    if along_axes:
         return slope.view_as(x)
     # Not einsum: a batched product may round differently in a larger batch.
-    return (slope[:, :, None] * u).mean(dim=1).view_as(x)
+    gradients = slope[:, :, None] * u  # (n, m, d)
+    return gradients.mean(dim=1).view_as(x)
+
+
+def _check_directions(n_directions: int, directions: str) -> None:
+    """Check the number and the distribution of the directions."""
+    if n_directions < 1:
+        raise ValueError(f"n_directions must be at least 1, got {n_directions}.")
+    if directions not in ("normal", "rademacher"):
+        raise ValueError(f"directions must be 'normal' or 'rademacher', got {directions!r}.")
+
+
+def _check_seeds(seeds: ArrayLike, n: int) -> None:
+    """Check that there is one seed per row."""
+    shape = np.shape(seeds)
+    if shape != (n,):
+        raise ValueError(f"seeds must be one integer per row, shape ({n},); got {shape}.")
+
+
+def _as_scale(scale: float | Tensor, x: Tensor) -> Tensor:
+    """Return the length of the differences, of shape (1, 1, 1) or (n, 1, 1)."""
+    n = len(x)
+    sigma = torch.as_tensor(
+        scale,
+        dtype=x.dtype,
+        device=x.device,
+    ).reshape(-1, 1, 1)
+    fits = len(sigma) in (1, n)
+    if not fits or not bool((sigma > 0).all()):
+        raise ValueError(f"scale must be positive, one number or one per row ({n}); got {scale}.")
+    return sigma
+
+
+def _random_directions(
+    seeds: ArrayLike,
+    m: int,
+    d: int,
+    kind: str,
+) -> Tensor:
+    """Draw m directions for each seed, of shape (n, m, d)."""
+    numbers: NDArray[np.float64]
+    if kind == "normal":
+        numbers = row_normal(seeds, m * d)
+    else:
+        uniform = row_uniform(seeds, m * d)
+        numbers = np.where(uniform < 0.5, -1.0, 1.0)
+    return torch.from_numpy(numbers).view(-1, m, d)
+
+
+def _central_differences(
+    function: Callable[[Tensor], Tensor],
+    x: Tensor,
+    u: Tensor,
+    sigma: Tensor,
+) -> Tensor:
+    """Estimate the directional derivatives along u (n, m, d), of shape (n, m)."""
+    n, m, d = u.shape
+    n_rows = 2 * n * m
+    center = x.detach().reshape(n, 1, d)
+    step = sigma * u
+    perturbed = torch.stack([center + step, center - step])  # (2, n, m, d)
+    with torch.no_grad():
+        values = function(perturbed.view(n_rows, *x.shape[1:]))
+    if values.shape != (n_rows,):
+        raise ValueError(
+            f"function must give one value per row, "
+            f"got shape {tuple(values.shape)} for {n_rows} rows."
+        )
+    f_plus, f_minus = values.view(2, n, m)
+    width = 2 * sigma.view(-1, 1)
+    slope: Tensor = (f_plus - f_minus) / width
+    return slope.to(x)

@@ -1,10 +1,15 @@
-"""Random numbers that belong to a row: the same row draws the same numbers wherever it stands in a batch.
+"""Random numbers that belong to a row, wherever the row stands in a batch.
 
-A counter-based generator (splitmix64, Steele, Lea, Flood 2014): number j of a row is a hash of its key and j,
+A counter-based generator (splitmix64): number j of a row is a hash of the row's key and of j,
 
     bits_j = mix(key + (j + 1) * golden),     key = fold_in(seed, stream)
 
-so all rows and all numbers come from one vectorized expression, with no state to carry or to share.
+so all rows and all numbers come from one vectorized expression, without state to carry or share.
+
+References
+----------
+Steele, Lea, Flood: Fast splittable pseudorandom number generators. OOPSLA 2014.
+doi:10.1145/2660193.2660195.
 """
 
 from __future__ import annotations
@@ -22,34 +27,67 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 def _mix(z: Seeds) -> Seeds:
-    """The finalizer of splitmix64: every input bit reaches every output bit. Wraps modulo 2^64."""
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    """Apply the finalizer of splitmix64, modulo 2^64: every input bit affects every output bit."""
+    z = z ^ (z >> np.uint64(30))
+    z = z * np.uint64(0xBF58476D1CE4E5B9)
+    z = z ^ (z >> np.uint64(27))
+    z = z * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))
 
 
 def _as_uint64(values: ArrayLike, name: str) -> Seeds:
+    """Convert integers to unsigned ones; negative integers wrap, and stay distinct."""
     array = np.atleast_1d(np.asarray(values))
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise ValueError(
             f"{name} must be one integer per row, got {array.dtype} of shape {array.shape}."
         )
-    return array.astype(np.uint64)  # negative integers wrap, and stay distinct
+    return array.astype(np.uint64)
+
+
+def _counter(size: int) -> Seeds:
+    """Return golden, 2 golden, ..., of shape (size,), modulo 2^64."""
+    return np.arange(1, size + 1, dtype=np.uint64) * _GOLDEN
 
 
 def fold_in(seeds: ArrayLike, data: ArrayLike) -> Seeds:
-    """New seeds from seeds and an integer (a step, a restart, a stream), or one integer per row.
+    """Derive new seeds from seeds and integers, such as a step, a restart or a stream.
+
+    Parameters
+    ----------
+    seeds : array of int of shape (n,), or int
+        One seed per row.
+    data : int or array of int of shape (n,)
+        The integer to fold in, one for all or one per row.
+
+    Returns
+    -------
+    array of uint64 of shape (n,)
 
     Examples
     --------
     >>> fold_in([1, 2], 0) == fold_in([1, 2], 1)
     array([False, False])
     """
-    return _mix(_mix(_as_uint64(seeds, "seeds") + _GOLDEN) + _as_uint64(data, "data"))
+    key = _mix(_as_uint64(seeds, "seeds") + _GOLDEN)
+    return _mix(key + _as_uint64(data, "data"))
 
 
 def row_uniform(seeds: ArrayLike, size: int, stream: int = 0) -> Array:
-    """Uniform numbers in [0, 1), shape (n, size): row i depends on (seeds[i], stream) only.
+    """Draw uniform numbers in [0, 1): row i depends on (seeds[i], stream) only.
+
+    Parameters
+    ----------
+    seeds : array of int of shape (n,)
+        One seed per row.
+    size : int
+        Numbers per row. A larger size continues the numbers of a smaller one.
+    stream : int, default=0
+        Different streams of the same seed are independent.
+
+    Returns
+    -------
+    array of float64 of shape (n, size)
 
     Examples
     --------
@@ -58,30 +96,58 @@ def row_uniform(seeds: ArrayLike, size: int, stream: int = 0) -> Array:
     True
     """
     key = fold_in(seeds, stream)
-    counter = np.arange(1, size + 1, dtype=np.uint64) * _GOLDEN
-    bits = _mix(key[:, None] + counter)
-    return (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53  # 53 bits: all a float64 holds
+    bits = _mix(key[:, None] + _counter(size))
+    # 53 bits: all that a float64 holds.
+    whole = (bits >> np.uint64(11)).astype(np.float64)
+    return whole * 2.0**-53
 
 
 def row_normal(seeds: ArrayLike, size: int, stream: int = 0) -> Array:
-    """Standard normal numbers, shape (n, size), by the inverse of the distribution function.
+    """Draw standard normal numbers, by the inverse of the distribution function.
+
+    Parameters
+    ----------
+    seeds : array of int of shape (n,)
+        One seed per row.
+    size : int
+        Numbers per row. A larger size continues the numbers of a smaller one.
+    stream : int, default=0
+        Different streams of the same seed are independent.
+
+    Returns
+    -------
+    array of float64 of shape (n, size)
 
     Examples
     --------
     >>> row_normal([7, 8], 3).shape
     (2, 3)
     """
+    uniform = row_uniform(seeds, size, stream)
     # A uniform of exactly 0 would give -inf.
-    normal: Array = ndtri(np.maximum(row_uniform(seeds, size, stream), 2.0**-54))
+    normal: Array = ndtri(np.maximum(uniform, 2.0**-54))
     return normal
 
 
 def row_seeds(X: ArrayLike, seed: int, extra: ArrayLike | None = None) -> Seeds:
-    """One seed per row from the row's own numbers, the global `seed` and an optional integer per row.
+    """Derive one seed per row from the row's own numbers and a global seed.
 
         h_i = sum_j mix(bits(x_ij) + (j + 1) * golden)      modulo 2^64
 
-    Equal rows get equal seeds (float32 or float64, -0.0 or 0.0); `extra` tells them apart where that matters.
+    Equal rows get equal seeds (float32 or float64, -0.0 or 0.0), unless `extra` distinguishes them.
+
+    Parameters
+    ----------
+    X : array of shape (n, ...)
+        The rows.
+    seed : int
+        The global seed.
+    extra : array of int of shape (n,), optional
+        Folded into the seeds, so that equal rows can get different ones.
+
+    Returns
+    -------
+    array of uint64 of shape (n,)
 
     Examples
     --------
@@ -90,8 +156,13 @@ def row_seeds(X: ArrayLike, seed: int, extra: ArrayLike | None = None) -> Seeds:
     True
     """
     array = np.asarray(X, dtype=np.float64)
+    size = math.prod(array.shape[1:])
+    rows = array.reshape(len(array), size)
     # -0.0 + 0.0 is 0.0: rows that compare equal must hash equal.
-    bits = (array.reshape(len(array), math.prod(array.shape[1:])) + 0.0).view(np.uint64)
-    position = np.arange(1, bits.shape[1] + 1, dtype=np.uint64) * _GOLDEN
-    seeds = fold_in(_mix(bits + position).sum(axis=1, dtype=np.uint64), seed)
-    return seeds if extra is None else fold_in(seeds, extra)
+    bits = (rows + 0.0).view(np.uint64)
+    hashed = _mix(bits + _counter(size))
+    total = hashed.sum(axis=1, dtype=np.uint64)
+    seeds = fold_in(total, seed)
+    if extra is None:
+        return seeds
+    return fold_in(seeds, extra)

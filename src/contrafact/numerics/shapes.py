@@ -1,4 +1,4 @@
-"""Small helpers for shapes that many modules need."""
+"""Shape helpers shared by many modules."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def broadcast_rows(values: Tensor, like: Tensor) -> Tensor:
     >>> broadcast_rows(torch.ones(2), torch.zeros(2, 3, 4)).shape
     torch.Size([2, 1, 1])
     """
-    return values.reshape(-1, *[1] * (like.ndim - 1))
+    ones = [1] * (like.ndim - 1)
+    return values.reshape(-1, *ones)
 
 
 def ceil_div(a: int, b: int) -> int:

@@ -69,7 +69,9 @@ def test_labels_of_any_type(tmp_path, cells, labels):
 def test_label_column_by_name_or_absent(tmp_path):
     path = written(tmp_path, "a,kind,b\n1,u,2\n3,v,4\n")
     assert read_parts(path, label="kind").names == ("a", "b")
-    with pytest.raises(ValueError, match=r"column 'kind' holds 'u' in line 2, no number"):
+    with pytest.raises(
+        ValueError, match=r"column 'kind' holds 'u' in line 2, which is not a number"
+    ):
         read_parts(path)
     with pytest.raises(ValueError, match=r"no column 'sort' \(label\); it has 'a', 'kind', 'b'"):
         load_dataset(path, label="sort")
@@ -120,7 +122,10 @@ def test_series_are_wide(tmp_path):
         ("a,b,y\n1,2,3,v\n1,2,3,v\n", r"cannot be read as \.csv"),
         ("a,y\n1,\n", r"line 2 has no label in column 'y'"),
         ("a,y\n1,u\n?,v\n", r"X\[1\] contains NaN at feature 0"),
-        ('a,y\n1,u\n"2,5",v\n', r"column 'a' holds '2,5' in line 3, no number\. Decimal commas"),
+        (
+            'a,y\n1,u\n"2,5",v\n',
+            r"column 'a' holds '2,5' in line 3, which is not a number\. Decimal commas",
+        ),
         ("y\nu\n", r"no columns besides the label"),
     ],
 )

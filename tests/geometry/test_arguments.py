@@ -1,0 +1,68 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from contrafact.geometry import arguments, lmo
+from contrafact.geometry.arguments import as_box, as_mask, as_norm, as_radius, as_rows, blocks
+
+
+def test_large_finite_numbers_are_not_mistaken_for_infinite_ones():
+    w = torch.full((1, 4), 3e38)
+    assert w.sum().isinf()
+    assert torch.allclose(lmo(w, torch.zeros(1, 4), 1.0, 2.0), torch.full((1, 4), 0.5))
+
+
+def test_rows_are_flat_and_read_only_arrays_are_taken():
+    value = np.arange(12.0).reshape(2, 2, 3)[::-1]
+    value.flags.writeable = False
+    rows = as_rows(value, "x")
+    assert rows.tolist() == [[6, 7, 8, 9, 10, 11], [0, 1, 2, 3, 4, 5]]
+
+
+@pytest.mark.parametrize("eps", [2, 2.0, np.float64(2.0), torch.tensor(2.0)])
+def test_one_radius_for_all(eps):
+    radius = as_radius(eps, torch.zeros(3, 4))
+    assert radius.shape == () and radius.dtype == torch.float64 and radius.item() == 2
+
+
+def test_a_radius_per_row_is_a_column():
+    assert as_radius(np.array([1, 2, 3]), torch.zeros(3, 4)).tolist() == [[1], [2], [3]]
+    assert as_radius(torch.zeros(0), torch.zeros(0, 4)).shape == (0, 1)
+
+
+def test_norms():
+    assert as_norm(math.inf) == math.inf and isinstance(as_norm(1), float)
+    with pytest.raises(ValueError, match="p must be 1 or 2, got inf"):
+        as_norm(math.inf, (1, 2))
+
+
+def test_a_bound_per_channel_repeats_over_the_channel():
+    rows = torch.zeros(5, 6)
+    lo, hi = as_box((0, [1.0, 2.0]), (5, 2, 3), rows)
+    assert lo.shape == () and hi.tolist() == [[1, 1, 1, 2, 2, 2]]
+    _, hi = as_box((0, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]), (5, 6), rows)
+    assert hi.tolist() == [[1, 2, 3, 4, 5, 6]]
+    with pytest.raises(ValueError, match=r"bounds\[1\] of shape \(3,\) does not fit .*\(2, 3\)"):
+        as_box((0, torch.ones(3)), (5, 2, 3), rows)
+
+
+def test_masks_broadcast_against_the_batch():
+    mask = as_mask([[True], [False]], (3, 2, 2), torch.zeros(3, 4))
+    assert mask.tolist() == [[True, True, False, False]] * 3
+
+
+@pytest.mark.parametrize("n", [1, 4, 5, 9])
+def test_blocks_cover_every_row_once(n, monkeypatch):
+    monkeypatch.setattr(arguments, "_BLOCK", 12)
+    first = torch.arange(3.0 * n).reshape(n, 3)
+    column, one, number = first[:, :1], torch.ones(1, 3), torch.tensor(2.0)
+    parts = list(blocks(first, column, one, number))
+    assert max(len(block) for block, *_ in parts) <= 4
+    assert torch.equal(torch.cat([block for block, *_ in parts]), first)
+    assert torch.equal(torch.cat([block for _, block, *_ in parts]), column)
+    if n > 1:  # with a single row, a row for all is the row itself
+        assert all(torch.equal(other, one) for _, _, other, _ in parts)
+    assert all(other is number for *_, other in parts)
+    assert list(blocks(first[:0], number)) == []
