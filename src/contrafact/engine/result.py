@@ -20,7 +20,11 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
+    from ..metrics import Scores
     from .constraints import Constraints
+
+#: a value counts as changed when it moved by more than this share of the row's largest change
+CHANGE_TOLERANCE = 1e-6
 
 STATUSES = ("valid", "already_target", "invalid", "infeasible", "budget", "error")
 
@@ -101,12 +105,22 @@ class Counterfactuals:
 
     @property
     def changed(self) -> Any:
-        """Mask of the values that differ."""
-        return self.X_cf != self.X
+        """Mask of the values that changed, in the kind and shape of X.
+
+        A value changed if it moved by more than a millionth of the row's largest change: less is
+        rounding. Computed in float64.
+        """
+        rows = (len(self), int(np.prod(self.X.shape[1:])))
+        moved = np.abs(_float64(self.X_cf) - _float64(self.X)).reshape(rows)
+        largest = moved.max(axis=1, keepdims=True, initial=0.0)
+        changed = (moved > CHANGE_TOLERANCE * largest).reshape(self.X.shape)
+        if isinstance(self.X, Tensor):
+            return torch.from_numpy(changed).to(self.X.device)
+        return changed
 
     @property
     def changed_fraction(self) -> Array:
-        """Share of the values that differ, per row."""
+        """Share of the values that changed, per row."""
         changed = self.changed
         changed = changed.cpu().numpy() if isinstance(changed, Tensor) else changed
         return np.asarray(changed.reshape(len(self), int(np.prod(self.X.shape[1:]))).mean(1))
@@ -192,7 +206,7 @@ class Counterfactuals:
         explainer: Any = None,
         other_model: Any = None,
         autoencoder: Any = None,
-    ) -> pd.DataFrame:
+    ) -> Scores:
         """Score every row, failures included; see `contrafact.metrics.evaluate`."""
         from .. import metrics as room
 
@@ -276,3 +290,9 @@ def _npz(path: str | Path) -> Path:
 
 def _plain(value: Any) -> Array:
     return value.detach().cpu().numpy() if isinstance(value, Tensor) else np.asarray(value)
+
+
+def _float64(values: Any) -> Array:
+    if isinstance(values, Tensor):
+        return values.detach().double().cpu().numpy()
+    return np.asarray(values, dtype=np.float64)
