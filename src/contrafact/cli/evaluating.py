@@ -68,7 +68,7 @@ def evaluate(
     for name, path in _names(results).items():
         loaded[name] = Counterfactuals.load(path)
         scores = score(loaded[name], metric or None, _reference(reference, label, loaded[name]))
-        tables[name], left_out[name] = aggregate(scores), scores.attrs["left_out"]
+        tables[name], left_out[name] = aggregate(scores), scores.left_out
     if save is not None:
         pd.concat(tables, names=["result", "metric"]).to_csv(save)
     if as_json:
