@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from matplotlib.text import Text
 
-from contrafact.benchmark.statistics import correlations, nemenyi, pareto_front, wilcoxon_holm
+from contrafact.benchmark import correlations, nemenyi, pareto_front, wilcoxon_holm
 from contrafact.report import plot_correlations, plot_critical_difference, plot_pareto
 
 MANY = [f"Method{j}(with a setting)" if j % 3 else f"M{j}" for j in range(14)]

@@ -15,7 +15,9 @@ from matplotlib.figure import Figure
 from matplotlib.text import Annotation, Text
 from matplotlib.transforms import Bbox
 
-from ..benchmark.statistics import Comparison, direction_of, name_of, pareto_front
+from ..benchmark import pareto_front
+from ..benchmark.blocks import direction_of, name_of
+from ..benchmark.significance import Comparison
 from ..metrics import Metric
 from ..models.classifier import Array
 from . import panels
@@ -195,7 +197,7 @@ def plot_pareto(
     frame : one row per counterfactual.
     x, y : metrics.
     path : where to write it; .png, .svg or .pdf.
-    failed_worst : as in `contrafact.benchmark.statistics.block_means`.
+    failed_worst : as in `contrafact.benchmark.blocks.block_means`.
     """
     front = pareto_front(frame, [x, y], failed_worst=failed_worst)
     figure = blank(5.6, width=9.0)
