@@ -31,7 +31,7 @@ def test_a_perfect_explainer_scores_one(planted):
     np.testing.assert_allclose(optimality_gap(result, planted), 1, rtol=1e-5)
 
 
-def test_the_floors_do_worse(planted):
+def test_the_baselines_do_worse(planted):
     """They copy all of a neighbor: everything changes, wherever the cause is."""
     line, nearest = (explained(explainer, planted) for explainer in (LineSearch(), NearestUnlike()))
     share = planted.places[0].mean()

@@ -21,7 +21,10 @@ KEYS = [*INSTANCE, "explainer"]
 
 
 def block_means(
-    frame: pd.DataFrame, metric: str | Metric, *, failed_worst: bool = True
+    frame: pd.DataFrame,
+    metric: str | Metric,
+    *,
+    failed_worst: bool = True,
 ) -> pd.DataFrame:
     """Compute the mean score of every method in every block.
 
@@ -54,7 +57,10 @@ def block_means(
 
 
 def known_block_means(
-    frame: pd.DataFrame, metric: str | Metric, *, failed_worst: bool = True
+    frame: pd.DataFrame,
+    metric: str | Metric,
+    *,
+    failed_worst: bool = True,
 ) -> pd.DataFrame:
     """Compute the block means, with NaN where a method has no usable score in a whole block.
 
@@ -72,7 +78,12 @@ def known_block_means(
     return means.where(is_known)
 
 
-def ranks(frame: pd.DataFrame, metric: str | Metric, *, failed_worst: bool = True) -> pd.DataFrame:
+def ranks(
+    frame: pd.DataFrame,
+    metric: str | Metric,
+    *,
+    failed_worst: bool = True,
+) -> pd.DataFrame:
     """Rank the methods in every block: 1 is best, ties share, missing is worst.
 
     Parameters
@@ -139,7 +150,9 @@ def direction_of(metric: str | Metric) -> str:
 
 
 def _block_means(
-    frame: pd.DataFrame, metric: str | Metric, failed_worst: bool
+    frame: pd.DataFrame,
+    metric: str | Metric,
+    failed_worst: bool,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the block means, and the mask of those where the method has a usable score."""
     name = name_of(metric)
@@ -153,22 +166,29 @@ def _block_means(
     # k counterfactuals of one instance are one score, and one failure among them is a failure.
     grouped = score.groupby([frame[key] for key in KEYS])
     is_complete = grouped.count() == grouped.size()
-    table = grouped.mean().where(is_complete).unstack("explainer")
+    by_request = grouped.mean().where(is_complete)
+    table = by_request.unstack("explainer")
     methods = sorted(frame["explainer"].unique())
     table = table.reindex(columns=pd.Index(methods, name="explainer"))
     table = table.loc[worst.index]  # (instances, methods)
-    means = table.apply(lambda column: column.fillna(worst)).groupby(BLOCK).mean()
+    filled = table.apply(lambda column: column.fillna(worst))
+    means = filled.groupby(BLOCK).mean()
     is_known = table.groupby(BLOCK).count() > 0
     return means, is_known
 
 
-def _worst_scores(frame: pd.DataFrame, score: pd.Series[float], direction: str) -> pd.Series[float]:
+def _worst_scores(
+    frame: pd.DataFrame,
+    score: pd.Series[float],
+    direction: str,
+) -> pd.Series[float]:
     """Return the worst score of the block of every instance that has a score by any method."""
     by_block = score.groupby([frame[key] for key in BLOCK])
     worst = by_block.transform("max" if direction == "min" else "min")
     instance = [frame[key] for key in INSTANCE]
     has_scores = score.groupby(instance).count() > 0
-    return worst.groupby(instance).first().where(has_scores).dropna()
+    by_instance = worst.groupby(instance).first()
+    return by_instance.where(has_scores).dropna()
 
 
 def _check_columns(frame: pd.DataFrame, names: list[str]) -> None:

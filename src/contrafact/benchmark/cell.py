@@ -115,7 +115,10 @@ class Explain:
             cell_status="done",
         )
         table = self._with_scores(table, result, is_lost, classifier, explainer)
-        arrays = {"X": np.asarray(result.X), "X_cf": np.asarray(result.X_cf)}
+        arrays = {
+            "X": np.asarray(result.X),
+            "X_cf": np.asarray(result.X_cf),
+        }
         return table, arrays
 
     def _explainer(self) -> tuple[Any, dict[str, Any]]:
@@ -151,7 +154,10 @@ class Explain:
 
 
 def confirm(
-    result: Any, classifier: Classifier, X: Array, target: Array
+    result: Any,
+    classifier: Classifier,
+    X: Array,
+    target: Array,
 ) -> tuple[Counterfactuals, Array]:
     """Ask the model again about every array that an explainer returned.
 
@@ -187,12 +193,14 @@ def confirm(
     X_cf = np.array(result.X_cf, dtype=np.float64)
     _check_belongs(X_cf, source, X)
 
-    is_finite = np.isfinite(X_cf.reshape(len(X_cf), -1)).all(axis=1)
-    is_broken = np.logical_not(is_finite)
-    X_cf[is_broken] = X[source[is_broken]]
+    flat = X_cf.reshape(len(X_cf), -1)
+    is_broken = np.logical_not(np.isfinite(flat).all(axis=1))
+    source_of_broken = source[is_broken]
+    X_cf[is_broken] = X[source_of_broken]
     missing = np.setdiff1d(np.arange(len(X)), source)
+    is_missing = np.ones(len(missing), bool)
+    is_lost = np.concatenate([is_broken, is_missing])
     rows = np.concatenate([source, missing]).astype(int)
-    is_lost = np.concatenate([is_broken, np.ones(len(missing), bool)])
     judged = Counterfactuals.judge(
         classifier,
         X[rows],
@@ -223,7 +231,12 @@ def confirm(
     return confirmed[order], is_lost[order]
 
 
-def failed_table(data: Dataset, reason: str, status: str, instances: int | None) -> pd.DataFrame:
+def failed_table(
+    data: Dataset,
+    reason: str,
+    status: str,
+    instances: int | None,
+) -> pd.DataFrame:
     """Make the table of a cell that failed as a whole.
 
     Parameters
@@ -258,17 +271,26 @@ def failed_table(data: Dataset, reason: str, status: str, instances: int | None)
     )
 
 
-def _check_belongs(X_cf: Array, source: Array, X: Array) -> None:
+def _check_belongs(
+    X_cf: Array,
+    source: Array,
+    X: Array,
+) -> None:
     """Raise where arrays that came back do not belong to the instances."""
-    fits = X_cf.shape[1:] == X.shape[1:] and len(X_cf) == len(source)
-    if not fits or not np.isin(source, range(len(X))).all():
+    has_shape = X_cf.shape == (len(source), *X.shape[1:])
+    is_known = np.isin(source, range(len(X)))
+    if not has_shape or not is_known.all():
         raise ValueError(
             f"explain gave arrays of shape {X_cf.shape} for instances {X.shape}, "
             f"rows {source.tolist()}."
         )
 
 
-def _with_missing(texts: Any, text: str, count: int) -> Array:
+def _with_missing(
+    texts: Any,
+    text: str,
+    count: int,
+) -> Array:
     """Append a text for every row that did not come back."""
     missing = np.full(count, text, object)
     return np.concatenate([np.asarray(texts, object), missing])

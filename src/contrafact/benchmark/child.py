@@ -98,7 +98,8 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     tasks: queue.Queue[bytes] = queue.Queue()
-    threading.Thread(target=_listen, args=(tasks,), daemon=True).start()
+    listener = threading.Thread(target=_listen, args=(tasks,), daemon=True)
+    listener.start()
     import torch
 
     torch.set_num_threads(1)
@@ -137,7 +138,11 @@ def _receive(pipe: IO[bytes], time_limit: float | None = None) -> bytes:
     return _read(pipe, length, deadline)
 
 
-def _read(pipe: IO[bytes], length: int, deadline: float | None) -> bytes:
+def _read(
+    pipe: IO[bytes],
+    length: int,
+    deadline: float | None,
+) -> bytes:
     """Read that many bytes."""
     received = b""
     while len(received) < length:
@@ -147,7 +152,8 @@ def _read(pipe: IO[bytes], length: int, deadline: float | None) -> bytes:
         readable, _, _ = select.select([pipe], [], [], left)
         if not readable:
             raise TimeoutError
-        piece = os.read(pipe.fileno(), min(_MAX_READ, length - len(received)))
+        missing = length - len(received)
+        piece = os.read(pipe.fileno(), min(_MAX_READ, missing))
         if not piece:
             raise EOFError
         received += piece

@@ -145,7 +145,12 @@ class Benchmark:
         data = {name: describe(part) for name, part in self.named_datasets().items()}
         combinations = itertools.product(data, self.classifiers, self.seeds)
         for dataset, classifier, seed in combinations:
-            model = [__version__, data[dataset], describe(self.classifiers[classifier]), seed]
+            model = [
+                __version__,
+                data[dataset],
+                describe(self.classifiers[classifier]),
+                seed,
+            ]
             model_key = digest(model)
             for explainer, part in self.explainers.items():
                 request = [

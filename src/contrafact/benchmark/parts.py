@@ -87,7 +87,11 @@ def read_dataset(part: str | Dataset) -> Dataset:
     return load_dataset(part)
 
 
-def train_classifier(part: Any, data: Dataset, seed: int) -> Any:
+def train_classifier(
+    part: Any,
+    data: Dataset,
+    seed: int,
+) -> Any:
     """Train a classifier.
 
     Parameters
@@ -169,7 +173,11 @@ def _explainer_class(name: str) -> Any:
 
 
 def select_instances(
-    classifier: Classifier, X: Array, n: int | None, how: Selection, seed: int
+    classifier: Classifier,
+    X: Array,
+    n: int | None,
+    how: Selection,
+    seed: int,
 ) -> tuple[Array, Array]:
     """Choose the test rows to explain, and the class that each is to reach.
 
@@ -198,12 +206,14 @@ def select_instances(
         raise ValueError(f"selection must be 'stratified', 'random' or 'all', got {how!r}.")
     score = classifier.verdict(X).score.cpu().numpy()
     order = np.argsort(-score, axis=1, kind="stable")
-    runner_up = classifier.classes[order[:, 1]]
+    second = order[:, 1]
+    runner_up = classifier.classes[second]
     if how == "all" or n is None or n >= len(X):
         rows = np.arange(len(X))
     elif how == "random":
         rng = np.random.default_rng(seed)
-        rows = np.sort(rng.choice(len(X), n, replace=False))
+        rows = rng.choice(len(X), n, replace=False)
+        rows = np.sort(rows)
     else:
         ordered = np.take_along_axis(score, order, axis=1)
         margin = ordered[:, 0] - ordered[:, 1]
@@ -211,10 +221,15 @@ def select_instances(
     return rows, runner_up[rows]
 
 
-def _stratified(margin: Array, n: int, seed: int) -> Array:
+def _stratified(
+    margin: Array,
+    n: int,
+    seed: int,
+) -> Array:
     """Draw n rows, in turn from each quartile of the margin, so that any n is drawn evenly."""
     rng = np.random.default_rng(seed)
-    quartiles = np.array_split(np.argsort(margin, kind="stable"), 4)
+    order = np.argsort(margin, kind="stable")
+    quartiles = np.array_split(order, 4)
     drawn = [rng.permutation(quartile).tolist() for quartile in quartiles]
     in_turn: list[int] = []
     for turn in range(max(map(len, drawn))):

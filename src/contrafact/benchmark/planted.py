@@ -17,43 +17,14 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import torch
 from scipy.ndimage import gaussian_filter
-from torch import Tensor
 
 from ..data.dataset import Dataset
 from ..models.classifier import Array, Classifier, as_classifier
+from .matched_filter import MatchedFilter
 
 Norm = Literal[1, 2, "inf"]
 CLASSES = ("absent", "present")
-
-
-class MatchedFilter(torch.nn.Module):
-    """Compute logits (−g, g) with g = sharpness · (max_i z_i(x) − b) / b.
-
-    Parameters
-    ----------
-    filters : ndarray of shape (places, *instance)
-        The template at each place, 0 elsewhere.
-    threshold : float
-        b.
-    sharpness : float, default=5.0
-        Slope of the logits.
-    """
-
-    def __init__(self, filters: Array, threshold: float, sharpness: float = 5.0) -> None:
-        super().__init__()
-        values = torch.from_numpy(filters).double()
-        self.filters = torch.nn.Parameter(values, requires_grad=False)
-        self.threshold = threshold
-        self.sharpness = sharpness
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Return logits (n, 2) of instances (n, *instance)."""
-        z = x.flatten(1) @ self.filters.flatten(1).T  # (n, places)
-        excess = (z.amax(dim=1) - self.threshold) / self.threshold
-        g = self.sharpness * excess
-        return torch.stack([-g, g], dim=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +78,7 @@ class Planted:
         X = np.asarray(X, dtype=np.float64)
         unit_edit = _unit_edit(self.template.ravel(), norm)
         gaps = self._gaps(X)
-        delta = np.zeros((len(X), self.places[0].size))
+        delta = np.zeros(X.shape).reshape(len(X), -1)
         for place, gap in zip(self.places, gaps.T, strict=True):
             delta[:, place.ravel()] += np.outer(gap, unit_edit)
         return delta.reshape(X.shape)
@@ -152,7 +123,8 @@ class Planted:
         """Return what z_i has to change by, (n, places)."""
         flat = X.reshape(len(X), -1).astype(np.float64)
         s = self.template.ravel()
-        z = np.stack([flat[:, place.ravel()] @ s for place in self.places], axis=1)
+        by_place = [flat[:, place.ravel()] @ s for place in self.places]
+        z = np.stack(by_place, axis=1)  # (n, places)
         largest = z.argmax(axis=1)[:, None]
         is_nearest = np.arange(z.shape[1]) == largest
         is_above = z > self.threshold
@@ -305,7 +277,8 @@ def _plant(
     if background not in ("noise", "smooth"):
         raise ValueError(f"background must be 'noise' or 'smooth', got {background!r}.")
     rng = np.random.default_rng(random_state)
-    X = noise * _unit_background(rng, (n, *masks.shape[1:]), background)
+    shape = (n, *masks.shape[1:])
+    X = noise * _unit_background(rng, shape, background)
     is_present = np.arange(n) // 2 % 2 == 1
     alpha = _amplitudes(rng, is_present, len(masks))
 
@@ -316,15 +289,27 @@ def _plant(
         filters[i][place] = s
         values = X[:, place]  # (n, size of a place)
         # Replace what the background has of the template by α times the template.
-        X[:, place] = values + np.outer(alpha[:, i] - values @ s / energy, s)
+        missing = alpha[:, i] - values @ s / energy
+        X[:, place] = values + np.outer(missing, s)
     threshold = 0.5 * float(energy)
     y = np.where(is_present, "present", "absent")
-    data = Dataset(name, modality, X[::2], y[::2], X[1::2], y[1::2])
+    data = Dataset(
+        name,
+        modality,
+        X_train=X[::2],
+        y_train=y[::2],
+        X_test=X[1::2],
+        y_test=y[1::2],
+    )
     model = as_classifier(MatchedFilter(filters, threshold), classes=CLASSES)
     return Planted(data, model, template, masks, threshold)
 
 
-def _unit_background(rng: np.random.Generator, shape: tuple[int, ...], kind: str) -> Array:
+def _unit_background(
+    rng: np.random.Generator,
+    shape: tuple[int, ...],
+    kind: str,
+) -> Array:
     """Draw noise, (n, channels, ...), white or smoothed; its standard deviation is 1."""
     X = rng.normal(size=shape)
     if kind == "noise":
@@ -334,7 +319,11 @@ def _unit_background(rng: np.random.Generator, shape: tuple[int, ...], kind: str
     return np.asarray(X / X.std())
 
 
-def _amplitudes(rng: np.random.Generator, is_present: Array, n_places: int) -> Array:
+def _amplitudes(
+    rng: np.random.Generator,
+    is_present: Array,
+    n_places: int,
+) -> Array:
     """Draw how much of the template stands at each place, α of shape (n, places).
 
     α ∈ [0.75, 1.25] at one place of the instances that are "present", α ∈ [−0.25, 0.25] everywhere
@@ -343,8 +332,9 @@ def _amplitudes(rng: np.random.Generator, is_present: Array, n_places: int) -> A
     n = len(is_present)
     alpha = rng.uniform(-0.25, 0.25, size=(n, n_places))
     place = rng.integers(n_places, size=n)
-    strong = rng.uniform(0.75, 1.25, size=int(is_present.sum()))
-    alpha[is_present, place[is_present]] = strong
+    n_present = int(is_present.sum())
+    place_of_present = place[is_present]
+    alpha[is_present, place_of_present] = rng.uniform(0.75, 1.25, size=n_present)
     return alpha
 
 
@@ -354,7 +344,12 @@ def _wave(width: int) -> Array:
     return np.asarray(np.sqrt(2) * np.sin(phase))
 
 
-def _starts(length: int, width: int, places: int, name: str) -> Array:
+def _starts(
+    length: int,
+    width: int,
+    places: int,
+    name: str,
+) -> Array:
     """Return the first steps of places that are spread evenly and do not overlap."""
     if width < 2 or places < 1 or places * width > length:
         raise ValueError(
@@ -362,7 +357,8 @@ def _starts(length: int, width: int, places: int, name: str) -> Array:
             f"of at least 2, at least one place, and places × width of at most {name}."
         )
     free = length - places * width
-    return np.asarray((np.arange(places) * length + free // 2) // places)
+    spread = np.arange(places) * length
+    return np.asarray((spread + free // 2) // places)
 
 
 def _unit_edit(s: Array, norm: Norm) -> Array:

@@ -61,7 +61,11 @@ def localization(result: Counterfactuals, planted: Planted) -> pd.DataFrame:
     return table.mask(pd.Series(result.status == "already_target"))
 
 
-def optimality_gap(result: Counterfactuals, planted: Planted, norm: Norm = 2) -> Array:
+def optimality_gap(
+    result: Counterfactuals,
+    planted: Planted,
+    norm: Norm = 2,
+) -> Array:
     """Compare the size of every change with the least that changes the rule's class.
 
     Parameters

@@ -217,7 +217,11 @@ def _state(cell: Cell, store: Store) -> str:
     return "done"
 
 
-def _is_due(cell: Cell, store: Store, retry_failed: bool) -> bool:
+def _is_due(
+    cell: Cell,
+    store: Store,
+    retry_failed: bool,
+) -> bool:
     """Return whether a cell has to be run."""
     if not store.has(cell):
         return True
@@ -281,7 +285,12 @@ def _explain(
         bar.advance(line)
 
 
-def _write(store: Store, grid: Benchmark, cell: Cell, outcome: Outcome) -> None:
+def _write(
+    store: Store,
+    grid: Benchmark,
+    cell: Cell,
+    outcome: Outcome,
+) -> None:
     """Write a cell that ended, with columns that say which it is."""
     status, answer = outcome
     if status == "done":

@@ -73,7 +73,12 @@ class Comparison:
     critical_difference: float | None = None
 
 
-def friedman(frame: pd.DataFrame, metric: str | Metric, *, failed_worst: bool = True) -> Friedman:
+def friedman(
+    frame: pd.DataFrame,
+    metric: str | Metric,
+    *,
+    failed_worst: bool = True,
+) -> Friedman:
     """Test whether the methods differ at all, with Iman and Davenport's correction.
 
         χ² = (k − 1) Σ_j (R_j − N (k+1)/2)² / (Σ_ij r_ij² − N k (k+1)²/4)
@@ -119,8 +124,9 @@ def friedman(frame: pd.DataFrame, metric: str | Metric, *, failed_worst: bool = 
     """
     r = ranks(frame, metric, failed_worst=failed_worst).to_numpy()
     N, k = _check_size(r)
-    within = (r**2).sum() - N * k * (k + 1) ** 2 / 4
-    between = ((r.sum(axis=0) - N * (k + 1) / 2) ** 2).sum()
+    within = np.sum(r**2) - N * k * (k + 1) ** 2 / 4
+    rank_sums = r.sum(axis=0)
+    between = np.sum((rank_sums - N * (k + 1) / 2) ** 2)
     chi2 = (k - 1) * between / within if within > 0 else 0.0
     rest = N * (k - 1) - chi2
     all_agree = rest <= 1e-9 * N
@@ -181,9 +187,9 @@ def nemenyi(
     limit = critical_difference(k, N, alpha)
     mean_ranks = _mean_ranks(r)
     pairs = _all_pairs(mean_ranks)
-    first = mean_ranks[pairs["a"]].to_numpy()
-    second = mean_ranks[pairs["b"]].to_numpy()
-    gap = np.abs(first - second)
+    first = pairs["a"].map(mean_ranks)
+    second = pairs["b"].map(mean_ranks)
+    gap = (first - second).abs().to_numpy()
     standard_error = np.sqrt(k * (k + 1) / (12 * N))
     pairs["p"] = stats.studentized_range.sf(gap / standard_error, k, np.inf)
     pairs["different"] = gap > limit
@@ -199,7 +205,11 @@ def nemenyi(
     )
 
 
-def critical_difference(n_methods: int, n_blocks: int, alpha: float = 0.05) -> np.float64:
+def critical_difference(
+    n_methods: int,
+    n_blocks: int,
+    alpha: float = 0.05,
+) -> np.float64:
     """Compute Nemenyi's critical difference of mean ranks; the equation is that of `nemenyi`.
 
     Parameters
@@ -218,7 +228,8 @@ def critical_difference(n_methods: int, n_blocks: int, alpha: float = 0.05) -> n
     """
     _check_alpha(alpha)
     q = stats.studentized_range.ppf(1 - alpha, n_methods, np.inf) / np.sqrt(2)
-    return np.float64(q * np.sqrt(n_methods * (n_methods + 1) / (6 * n_blocks)))
+    scale = np.sqrt(n_methods * (n_methods + 1) / (6 * n_blocks))
+    return np.float64(q * scale)
 
 
 def wilcoxon_holm(
@@ -271,7 +282,8 @@ def wilcoxon_holm(
     loss = means if direction_of(metric) == "min" else -means
     loss = loss.fillna(np.inf)
     pairs = _all_pairs(mean_ranks)
-    p = [_signed_rank(loss[a].to_numpy(), loss[b].to_numpy()) for a, b in pairs.to_numpy()]
+    losses = {method: column.to_numpy() for method, column in loss.items()}
+    p = [_signed_rank(losses[a], losses[b]) for a, b in pairs.to_numpy()]
     pairs["p"] = holm(np.array(p))
     pairs["different"] = pairs["p"] < alpha
     return Comparison(
@@ -360,12 +372,17 @@ def _cliques(methods: list[str], pairs: pd.DataFrame) -> list[tuple[str, ...]]:
     Bron and Kerbosch's algorithm, https://doi.org/10.1145/362342.362367.
     """
     alike: dict[str, set[str]] = {method: set() for method in methods}
-    for a, b in pairs.loc[~pairs["different"], ["a", "b"]].itertuples(index=False):
+    same = pairs[~pairs["different"]]
+    for a, b in zip(same["a"], same["b"], strict=True):
         alike[a].add(b)
         alike[b].add(a)
     found: list[tuple[str, ...]] = []
 
-    def grow(clique: set[str], candidates: set[str], excluded: set[str]) -> None:
+    def grow(
+        clique: set[str],
+        candidates: set[str],
+        excluded: set[str],
+    ) -> None:
         if not candidates and not excluded and len(clique) > 1:
             found.append(tuple(sorted(clique, key=methods.index)))
         for method in sorted(candidates, key=methods.index):

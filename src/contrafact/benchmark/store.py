@@ -57,10 +57,15 @@ class Store:
         """Return whether the finished cell as a whole ended in an error or ran out of time."""
         import pandas as pd
 
-        status = pd.read_parquet(self._table(cell), columns=["cell_status"])["cell_status"]
-        return bool((status != "done").any())
+        frame = pd.read_parquet(self._table(cell), columns=["cell_status"])
+        return bool((frame["cell_status"] != "done").any())
 
-    def write(self, cell: Cell, frame: pd.DataFrame, arrays: dict[str, Array]) -> None:
+    def write(
+        self,
+        cell: Cell,
+        frame: pd.DataFrame,
+        arrays: dict[str, Array],
+    ) -> None:
         """Write a finished cell.
 
         Parameters

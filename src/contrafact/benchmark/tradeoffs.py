@@ -14,7 +14,10 @@ from .blocks import block_means, direction_of, name_of, ranks
 
 
 def pareto_front(
-    frame: pd.DataFrame, metrics: Sequence[str | Metric], *, failed_worst: bool = True
+    frame: pd.DataFrame,
+    metrics: Sequence[str | Metric],
+    *,
+    failed_worst: bool = True,
 ) -> pd.DataFrame:
     """Find the methods that no other method dominates.
 
@@ -46,18 +49,23 @@ def pareto_front(
     means = {}
     sign = []
     for metric in metrics:
-        means[name_of(metric)] = block_means(frame, metric, failed_worst=failed_worst).mean()
+        by_block = block_means(frame, metric, failed_worst=failed_worst)
+        means[name_of(metric)] = by_block.mean()
         sign.append(1 if direction_of(metric) == "min" else -1)
     table = pd.DataFrame(means)
     loss = table.to_numpy() * sign  # (methods, metrics)
-    as_good = (loss[:, None] <= loss[None]).all(axis=2)
-    better = (loss[:, None] < loss[None]).any(axis=2)
-    is_dominated = (as_good & better).any(axis=0)
+    one = loss[:, None]
+    other = loss[None]
+    dominates = (one <= other).all(axis=2) & (one < other).any(axis=2)
+    is_dominated = dominates.any(axis=0)
     return table.assign(on_front=np.logical_not(is_dominated))
 
 
 def scalarize(
-    frame: pd.DataFrame, weights: Mapping[str, float], *, failed_worst: bool = True
+    frame: pd.DataFrame,
+    weights: Mapping[str, float],
+    *,
+    failed_worst: bool = True,
 ) -> pd.Series[float]:
     """Compute one weighted score for every method:  Σ_m w_m u_m,   Σ w = 1.
 
@@ -163,7 +171,10 @@ def sensitivity(
 
 
 def correlations(
-    frame: pd.DataFrame, metrics: Sequence[str | Metric], *, failed_worst: bool = True
+    frame: pd.DataFrame,
+    metrics: Sequence[str | Metric],
+    *,
+    failed_worst: bool = True,
 ) -> pd.DataFrame:
     """Compute Spearman's correlation between metrics: whether they order the methods alike.
 
@@ -211,7 +222,8 @@ def _check_different(metrics: Sequence[str | Metric]) -> None:
 def _normalized(weights: Mapping[str, float]) -> Array:
     """Return the weights, divided by their sum; raise where they are no weights."""
     w = np.array(list(weights.values()), dtype=float)
-    if not len(w) or not np.isfinite(w).all() or (w < 0).any() or w.sum() == 0:
+    is_weight = np.isfinite(w) & (w >= 0)
+    if not is_weight.all() or not w.any():
         raise ValueError(
             f"weights must be {{metric: weight}}, none negative, one positive, got {dict(weights)}."
         )
@@ -219,7 +231,9 @@ def _normalized(weights: Mapping[str, float]) -> Array:
 
 
 def _utilities(
-    frame: pd.DataFrame, metrics: Mapping[str, float], failed_worst: bool
+    frame: pd.DataFrame,
+    metrics: Mapping[str, float],
+    failed_worst: bool,
 ) -> pd.DataFrame:
     """Return u of every method (rows) and metric (columns), as in `scalarize`."""
     utility = {}

@@ -105,7 +105,8 @@ def aggregate(
         for position, (column, value) in enumerate(zip(by, key, strict=True)):
             part.insert(position, column, value)
         parts.append(part)
-    return pd.concat(parts, ignore_index=True).set_index([*by, "metric"])
+    whole = pd.concat(parts, ignore_index=True)
+    return whole.set_index([*by, "metric"])
 
 
 def _aggregate_group(
@@ -125,7 +126,8 @@ def _aggregate_group(
     if "status" in group:
         already = (group["status"] == "already_target").rename("already")
         keys = [group[name] for name in request]
-        n_already = int(already.groupby(keys, sort=False, dropna=False).any().sum())
+        by_request = already.groupby(keys, sort=False, dropna=False).any()
+        n_already = int(by_request.sum())
     return pd.DataFrame(
         {
             "metric": names,
@@ -175,11 +177,13 @@ def bootstrap(
     known = np.nan_to_num(values)
     is_known = (~np.isnan(values)).astype(float)
     rng = np.random.default_rng(random_state)
+    evenly = np.full(n, 1 / n)
     samples = [np.empty((0, m))]
     step = max(1, MAX_ELEMENTS // n)
     for start in range(0, n_resamples, step):
         size = min(step, n_resamples - start)
-        w = rng.multinomial(n, np.full(n, 1 / n), size=size).astype(float)  # (samples, n)
+        w = rng.multinomial(n, evenly, size=size)  # (samples, n)
+        w = w.astype(float)
         samples.append(_divide(w @ known, w @ is_known))
     means = np.concatenate(samples)
     ends = np.full((2, m), np.nan)
@@ -208,7 +212,9 @@ def _check_columns(frame: pd.DataFrame, declared: list[str]) -> None:
 
 
 def _directions(
-    frame: pd.DataFrame, declared: list[str], metrics: Metric | Sequence[Metric]
+    frame: pd.DataFrame,
+    declared: list[str],
+    metrics: Metric | Sequence[Metric],
 ) -> dict[Any, str]:
     """Return the direction of every column that is a metric; raise where a column is unknown."""
     definitions: dict[Any, Metric | type[Metric]] = dict(METRICS)

@@ -34,20 +34,24 @@ class Controllability(Metric):
         changed = flat_changed(result)
         # Rows of equal content draw equal orders, wherever they stand.
         seeds = row_seeds(x, 0, row_seeds(x_cf, 0))
-        n_changed = changed.sum(axis=1)[:, None]
-        n_reverted = np.maximum(1, np.rint(n_changed * np.array(self.shares)))  # (n, shares)
+        n_changed = changed.sum(axis=1, keepdims=True)
+        n_reverted = np.rint(n_changed * np.array(self.shares))  # (n, shares)
+        n_reverted = np.maximum(1, n_reverted)
 
         def revert(rows: Array) -> Array:
             keys = row_uniform(seeds[rows], self.n_orders * x.shape[1])
             keys = keys.reshape(len(rows), self.n_orders, -1)
-            rank = _rank(np.where(changed[rows, None], keys, np.inf))  # (rows, orders, d)
-            is_reverted = rank[:, :, None] < n_reverted[rows, None, :, None]
-            return np.where(is_reverted, x[rows, None, None], x_cf[rows, None, None])
+            keys = np.where(changed[rows, None], keys, np.inf)
+            rank = _rank(keys)[:, :, None]  # (rows, orders, 1, d)
+            count = n_reverted[rows, None, :, None]  # (rows, 1, shares, 1)
+            before = x[rows, None, None]
+            after = x_cf[rows, None, None]
+            return np.where(rank < count, before, after)
 
         n_variants = self.n_orders * len(self.shares)
         labels, _ = ask_variants(classifier, result, revert, n_variants)
-        share_back = (labels == result.labels[:, None]).mean(axis=1)
-        return np.where(flipped(result), share_back, 0.0)
+        is_back = labels == result.labels[:, None]
+        return np.where(flipped(result), is_back.mean(axis=1), 0.0)
 
 
 class _Replacement(Metric):
@@ -65,14 +69,17 @@ class _Replacement(Metric):
         changed = flat_changed(result)
         importance = _importance(result)
         keys = np.where(changed, self.sign * importance, np.inf)
-        n_changed = changed.sum(axis=1)[:, None]
-        n_replaced = np.rint(n_changed * np.linspace(0, 1, self.n_steps + 1))  # (n, steps + 1)
+        n_changed = changed.sum(axis=1, keepdims=True)
+        shares = np.linspace(0, 1, self.n_steps + 1)
+        n_replaced = np.rint(n_changed * shares)  # (n, steps + 1)
 
         def replace(rows: Array) -> Array:
-            rank = _rank(keys[rows])  # (rows, d)
-            in_time = rank[:, None] < n_replaced[rows, :, None]
-            is_replaced = changed[rows, None] & in_time
-            return np.where(is_replaced, x_cf[rows, None], x[rows, None])
+            rank = _rank(keys[rows])[:, None]  # (rows, 1, d)
+            count = n_replaced[rows, :, None]  # (rows, steps + 1, 1)
+            is_replaced = changed[rows, None] & (rank < count)
+            before = x[rows, None]
+            after = x_cf[rows, None]
+            return np.where(is_replaced, after, before)
 
         _, p_target = ask_variants(classifier, result, replace, self.n_steps + 1)
         trapezoids = p_target[:, 1:] + p_target[:, :-1]

@@ -51,7 +51,8 @@ class Diversity(Metric):
         # The faster mode by matrix products would not give 0 for equal points.
         distance = torch.cdist(x, x, compute_mode="donot_use_mm_for_euclid_dist") / d**0.5
         kernel = 1 / (1 + distance)
-        return torch.logdet(kernel + self.ridge * torch.eye(k, dtype=x.dtype))
+        identity = torch.eye(k, dtype=x.dtype)
+        return torch.logdet(kernel + self.ridge * identity)
 
 
 class Coverage(Metric):

@@ -60,13 +60,21 @@ class Detector(Metric):
         _, x_cf = flat_arrays(result)
         return self._score(x_cf, "after", result, inputs)
 
-    def _score(self, x: Array, when: str, result: Counterfactuals, inputs: MetricInputs) -> Array:
+    def _score(
+        self,
+        x: Array,
+        when: str,
+        result: Counterfactuals,
+        inputs: MetricInputs,
+    ) -> Array:
         fit_key = self._key(inputs)
         key = (fit_key, when)
         if key not in inputs.shared:
             reference = inputs.require_reference()
             score = reference.fitted(fit_key, lambda: self._fit(result, inputs))
-            inputs.shared[key] = score(x) if len(x) else np.empty(0)
+            inputs.shared[key] = np.empty(0)
+            if len(x):
+                inputs.shared[key] = score(x)
         return np.asarray(inputs.shared[key])
 
     @override
@@ -119,7 +127,8 @@ class DtwLOF(LOF):
         shape = instance_shape(result)
         rows = inputs.require_reference().rows
         if len(rows) > self.most_rows:
-            rows = np.random.default_rng(0).permutation(rows)[: self.most_rows]
+            rng = np.random.default_rng(0)
+            rows = rng.permutation(rows)[: self.most_rows]
         known = rows.reshape(len(rows), *shape)
 
         def distances(x: Array) -> Array:
@@ -222,13 +231,15 @@ class PrototypeEnergy(Detector):
         about_the_mean = reference.rows.var(axis=0).mean()
         # Either is 0 where all rows are alike.
         variance = about_prototypes or about_the_mean or 1.0
-        return PrototypeMemory(np.concatenate(means), scale=np.sqrt(variance)).energy
+        memory = PrototypeMemory(np.concatenate(means), scale=np.sqrt(variance))
+        return memory.energy
 
     def _means(self, rows: Array) -> tuple[Array, Array]:
         """Return the prototypes of one class, and the squared differences of its values to them."""
         from sklearn.cluster import KMeans
 
-        n_clusters = min(self.per_class, len(np.unique(rows, axis=0)))
+        n_different = len(np.unique(rows, axis=0))
+        n_clusters = min(self.per_class, n_different)
         clusters = KMeans(n_clusters, n_init=3, random_state=0).fit(rows)
         means = clusters.cluster_centers_
         return means, np.square(rows - means[clusters.labels_])
@@ -263,7 +274,8 @@ class AutoencoderResidual(Detector):
             module = fit_autoencoder(module, reference.X.reshape(-1, *shape))
         _check_autoencoder(module, shape)
 
-        known = _residuals(module, reference.rows).reshape(-1, shape[0])  # (points, channels)
+        known = _residuals(module, reference.rows)
+        known = known.reshape(-1, shape[0])  # (all points, channels)
         mu = known.mean(axis=0)
         sigma = np.atleast_2d(np.cov(known.T, bias=True))
         # A channel that is always rebuilt alike has no spread of its own: this keeps Σ invertible.
@@ -307,5 +319,5 @@ def _residuals(module: Autoencoder, x: Array) -> Array:
     rows = rows.to(next(module.parameters()))
     with torch.no_grad():
         rebuilt = torch.cat([module(part) for part in rows.split(256)])
-    residual = (rows - rebuilt).double()
-    return np.asarray(residual.flatten(2).transpose(1, 2).cpu())
+    residual = (rows - rebuilt).double().flatten(2)  # (n, channels, points)
+    return np.asarray(residual.transpose(1, 2).cpu())

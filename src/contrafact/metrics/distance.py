@@ -125,7 +125,12 @@ class RelativeDistance(Metric):
 DISTANCE: tuple[type[Metric], ...] = (L1, L2, LInf, MAE, RMSE, DTW, RelativeDistance)
 
 
-def nearest(x: Array, rows: Array, k: int, block: int = 256) -> tuple[Array, Array]:
+def nearest(
+    x: Array,
+    rows: Array,
+    k: int,
+    block: int = 256,
+) -> tuple[Array, Array]:
     """Find the k nearest rows of every point.
 
     Parameters
@@ -151,7 +156,8 @@ def nearest(x: Array, rows: Array, k: int, block: int = 256) -> tuple[Array, Arr
     positions = [np.empty((0, k), dtype=int)]
     for start in range(0, len(x), block):
         distance = cdist(x[start : start + block], rows)
-        position = np.argpartition(distance, k - 1, axis=1)[:, :k]
+        order = np.argpartition(distance, k - 1, axis=1)
+        position = order[:, :k]
         positions.append(position)
         distances.append(np.take_along_axis(distance, position, axis=1))
     return np.concatenate(distances), np.concatenate(positions)

@@ -100,8 +100,8 @@ class Gini(Metric):
 
     References
     ----------
-    Hurley, Rickard: Comparing measures of sparsity. IEEE Trans. Information Theory 55, 2009.
-    https://doi.org/10.1109/TIT.2009.2027527
+    Hurley, Rickard: Comparing measures of sparsity. IEEE Trans. Information Theory 55 (10), 2009,
+    pages 4723-4741.
     """
 
     name = "gini"
@@ -133,8 +133,10 @@ class Hoyer(Metric):
     def compute(self, result: Counterfactuals, inputs: MetricInputs) -> Array:
         a = absolute_change(result)
         root = np.sqrt(a.shape[1])
-        spread = _ratio(a.sum(axis=1), np.linalg.norm(a, axis=1))
-        return _ratio(root - spread, np.full(len(a), root - 1))
+        l1 = a.sum(axis=1)
+        l2 = np.linalg.norm(a, axis=1)
+        largest = np.full(len(a), root - 1)
+        return _ratio(root - _ratio(l1, l2), largest)
 
 
 class Redundancy(Metric):
@@ -169,7 +171,8 @@ ECONOMY: tuple[type[Metric], ...] = (
 
 def _points_and_segments(result: Counterfactuals) -> tuple[Array, Array]:
     """Count the points and the segments that changed, per row."""
-    changed = as_array(result.changed).reshape(len(result), *instance_shape(result))
+    shape = instance_shape(result)
+    changed = as_array(result.changed).reshape(len(result), *shape)
     points = changed.any(axis=1) if result.modality == "image" else changed
     every_point = tuple(range(1, points.ndim))
     n_points = points.sum(axis=every_point)

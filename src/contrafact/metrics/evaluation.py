@@ -176,7 +176,11 @@ def _as_metric(metric: str | Metric) -> Metric:
     return METRICS[metric]()
 
 
-def _compute(metric: Metric, result: Counterfactuals, inputs: MetricInputs) -> Array:
+def _compute(
+    metric: Metric,
+    result: Counterfactuals,
+    inputs: MetricInputs,
+) -> Array:
     """Compute one column; raise where it does not have one number per counterfactual."""
     scores = np.asarray(metric.compute(result, inputs), dtype=float)
     if scores.shape != (len(result),):

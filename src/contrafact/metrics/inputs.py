@@ -59,7 +59,8 @@ class Reference:
             if problem:
                 raise ValueError(problem)
         size = int(np.prod(self.X.shape[1:]))
-        self.rows: Array = self.X.reshape(len(self.X), size).astype(np.float64)
+        rows = self.X.reshape(len(self.X), size)
+        self.rows: Array = rows.astype(np.float64)
         self.labels: Array | None = None
         if y is not None:
             self.labels = as_labels(as_array(y), "The reference's y", len(self.X))
@@ -123,7 +124,8 @@ class Reference:
         """Raise where no label is a class of the result."""
         if self.labels is None:
             return
-        if set(self.labels.tolist()) & set(result.classes.tolist()):
+        known = set(self.labels.tolist())
+        if known.intersection(result.classes.tolist()):
             return
         raise ValueError(
             f"The reference's labels are {_listed(self.labels)}; the classes of this result are "
@@ -171,7 +173,8 @@ class Reference:
             return np.asarray(self.rows.std(axis=0))
         n_channels, *rest = instance_shape(result)
         by_channel = self.rows.reshape(len(self.rows), n_channels, -1)
-        return np.repeat(by_channel.std(axis=(0, 2)), int(np.prod(rest)))
+        deviation = by_channel.std(axis=(0, 2))
+        return np.repeat(deviation, int(np.prod(rest)))
 
 
 @dataclass
@@ -256,7 +259,11 @@ class MetricInputs:
         return self.require_reference()
 
 
-def classifier_of(model: Any, name: str, result: Counterfactuals) -> Classifier:
+def classifier_of(
+    model: Any,
+    name: str,
+    result: Counterfactuals,
+) -> Classifier:
     """Wrap a user's model, and check that it knows the target classes of a result.
 
     Parameters
@@ -331,9 +338,11 @@ def ask_variants(
         verdict = classifier.verdict(variants.reshape(-1, *shape))
         index = verdict.label.cpu().numpy()
         labels.append(classifier.classes[index].reshape(-1, count))
-        proba = verdict.proba.cpu().numpy().reshape(len(rows), count, -1)
+        proba = verdict.proba.cpu().numpy()
+        proba = proba.reshape(len(rows), count, -1)  # (rows, count, classes)
         column = wanted[rows, None, None]
-        p_target.append(np.take_along_axis(proba, column, axis=2)[:, :, 0])
+        p_wanted = np.take_along_axis(proba, column, axis=2)
+        p_target.append(p_wanted[:, :, 0])
     return np.concatenate(labels), np.concatenate(p_target)
 
 
@@ -341,10 +350,12 @@ def _target_columns(classifier: Classifier, result: Counterfactuals) -> Array:
     """Return the position of every row's target among the classes of the model, shape (n,)."""
     if len(result) == 0:
         return np.empty(0, dtype=int)
-    column = {label: i for i, label in enumerate(classifier.classes.tolist())}
-    return np.array([column[label] for label in result.target.tolist()], dtype=int)
+    classes = classifier.classes.tolist()
+    columns = [classes.index(label) for label in result.target.tolist()]
+    return np.array(columns, dtype=int)
 
 
 def _listed(values: Array) -> str:
     """Return up to nine different values, as text."""
-    return ", ".join(map(repr, np.unique(values)[:9].tolist()))
+    different = np.unique(values).tolist()
+    return ", ".join(map(repr, different[:9]))

@@ -64,7 +64,8 @@ class YNN(Metric):
         assert reference.labels is not None
         _, position = nearest(x_cf, reference.rows, self.k)
         neighbor_labels = reference.labels[position]  # (n, k)
-        return np.asarray((neighbor_labels == result.target[:, None]).mean(axis=1))
+        is_target = neighbor_labels == result.target[:, None]
+        return np.asarray(is_target.mean(axis=1))
 
 
 class Connectedness(Metric):

@@ -10,8 +10,9 @@ from ..models.classifier import Array
 
 def runs(mask: Array) -> list[tuple[int, int]]:
     """Return the runs of True in a one-dimensional mask, as (first, one past the last)."""
-    edges = np.flatnonzero(np.diff(mask.astype(np.int8), prepend=0, append=0))
-    return [(int(start), int(stop)) for start, stop in edges.reshape(-1, 2)]
+    steps = np.diff(mask.astype(np.int8), prepend=0, append=0)
+    edges = np.flatnonzero(steps).reshape(-1, 2)  # every run has a start and a stop
+    return [(int(start), int(stop)) for start, stop in edges]
 
 
 def count_regions(changed: Array, modality: str) -> Array:

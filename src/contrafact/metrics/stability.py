@@ -33,7 +33,8 @@ class Lipschitz(Metric):
         n_asked = self.n_draws + 1  # the instance itself, and the draws around it
         spread = inputs.require_reference().spread(result)
         noise = self.noise * spread * _draw_normal(x, self.n_draws)
-        asked = np.concatenate([x[:, None], x[:, None] + noise], axis=1)  # (n, asked, d)
+        center = x[:, None]
+        asked = np.concatenate([center, center + noise], axis=1)  # (n, asked, d)
 
         options = result.provenance.get("options", {})
         again = inputs.explainer.explain(
@@ -70,10 +71,12 @@ class NoiseValidity(Metric):
         scale = self.noise * inputs.require_reference().spread(result)
 
         def add_noise(rows: Array) -> Array:
-            return x_cf[rows, None] + scale * _draw_normal(x_cf[rows], self.n_draws)
+            center = x_cf[rows, None]
+            return center + scale * _draw_normal(x_cf[rows], self.n_draws)
 
         labels, _ = ask_variants(classifier, result, add_noise, self.n_draws)
-        return np.asarray((labels == result.target[:, None]).mean(axis=1))
+        is_target = labels == result.target[:, None]
+        return np.asarray(is_target.mean(axis=1))
 
 
 class TransferValidity(Metric):
@@ -91,7 +94,11 @@ class TransferValidity(Metric):
     def compute(self, result: Counterfactuals, inputs: MetricInputs) -> Array:
         classifier = classifier_of(inputs.other_model, "other_model", result)
         _, x_cf = flat_arrays(result)
-        labels, _ = ask_variants(classifier, result, lambda rows: x_cf[rows, None], 1)
+
+        def unchanged(rows: Array) -> Array:
+            return x_cf[rows, None]
+
+        labels, _ = ask_variants(classifier, result, unchanged, 1)
         return np.asarray(labels[:, 0] == result.target, dtype=float)
 
 
@@ -101,7 +108,8 @@ STABILITY: tuple[type[Metric], ...] = (Lipschitz, NoiseValidity, TransferValidit
 def _draw_normal(x: Array, count: int) -> Array:
     """Draw normal numbers (n, count, d) that depend on each row alone, wherever it stands."""
     n, d = x.shape
-    return row_normal(row_seeds(x, 0), count * d).reshape(n, count, d)
+    seeds = row_seeds(x, 0)
+    return row_normal(seeds, count * d).reshape(n, count, d)
 
 
 def _distance_to_first(points: Array) -> Array:

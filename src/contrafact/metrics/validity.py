@@ -91,5 +91,6 @@ COST: tuple[type[Metric], ...] = (Seconds, Calls)
 
 def flipped(result: Counterfactuals) -> Array:
     """Return the mask of rows where the model answered twice, and differently, shape (n,)."""
-    answered = ~np.isnan(result.proba + result.cf_proba).any(axis=1)
-    return np.asarray(answered & (result.cf_labels != result.labels))
+    unanswered = np.isnan(result.proba + result.cf_proba).any(axis=1)
+    differs = result.cf_labels != result.labels
+    return np.asarray(differs & ~unanswered)
