@@ -92,6 +92,36 @@ class Child:
         return self._process
 
 
+class ChildPool:
+    """Lend child processes to threads; one that is free is used again before another is started."""
+
+    def __init__(self) -> None:
+        self._children: list[Child] = []
+        self._free: queue.SimpleQueue[Child] = queue.SimpleQueue()
+
+    def run(self, task: Any, time_limit: float | None) -> tuple[str, Any]:
+        """Run a task in a child that is free; parameters and result are those of `Child.run`."""
+        child = self._take()
+        try:
+            return child.run(task, time_limit)
+        finally:
+            self._free.put(child)
+
+    def close(self) -> None:
+        """End all children, whatever they are doing."""
+        while self._children:
+            self._children.pop().close()
+
+    def _take(self) -> Child:
+        """Return a child that is free, or a new one."""
+        try:
+            return self._free.get_nowait()
+        except queue.Empty:
+            child = Child()
+            self._children.append(child)
+            return child
+
+
 def main() -> None:
     """Run tasks from standard input until it closes; then leave, even in the middle of a task."""
     # Tasks may print: their output goes to standard error, the answers have a pipe of their own.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from .cell import Explain, Train, failed_table
-from .child import Child
+from .child import ChildPool
 from .grid import Benchmark, Cell
 from .store import Store
 
@@ -20,8 +19,8 @@ if TYPE_CHECKING:
 #: status and answer of a task, as `Child.run` returns them
 Outcome = tuple[str, Any]
 
-_here = threading.local()
-_children: list[Child] = []
+#: children of this process where it is a worker of a cluster
+_worker_children = ChildPool()
 
 
 def run(
@@ -111,8 +110,8 @@ def progress_of(grid: Benchmark, store: Store) -> pd.DataFrame:
     return counts.reset_index()
 
 
-def run_in_child(task: Any, time_limit: float | None) -> Outcome:
-    """Run a task in the child process of this thread.
+def run_in_worker(task: Any, time_limit: float | None) -> Outcome:
+    """Run a task in a child of this process, which is a worker of a cluster.
 
     Parameters
     ----------
@@ -126,11 +125,7 @@ def run_in_child(task: Any, time_limit: float | None) -> Outcome:
     tuple of str and object
         Status and answer, as `Child.run` returns them.
     """
-    if not hasattr(_here, "child"):
-        _here.child = Child()
-        _children.append(_here.child)
-    outcome: Outcome = _here.child.run(task, time_limit)
-    return outcome
+    return _worker_children.run(task, time_limit)
 
 
 class _Local:
@@ -138,14 +133,13 @@ class _Local:
 
     def __init__(self, n_jobs: int) -> None:
         self.n_jobs = n_jobs
+        self.children = ChildPool()
 
     def __enter__(self) -> _Local:
         return self
 
     def __exit__(self, *_: Any) -> None:
-        while _children:
-            _children.pop().close()
-        _here.__dict__.clear()
+        self.children.close()
 
     def run(
         self, tasks: Mapping[str, Any], time_limit: float | None
@@ -154,7 +148,7 @@ class _Local:
         from joblib import Parallel, delayed
 
         def run_one(key: str, task: Any) -> tuple[str, Outcome]:
-            return key, run_in_child(task, time_limit)
+            return key, self.children.run(task, time_limit)
 
         parallel = Parallel(
             n_jobs=self.n_jobs,
@@ -187,7 +181,7 @@ class _Cluster:
 
         key_of = {}
         for key, task in tasks.items():
-            future = self.client.submit(run_in_child, task, time_limit, pure=False)
+            future = self.client.submit(run_in_worker, task, time_limit, pure=False)
             key_of[future] = key
         for future in as_completed(list(key_of), loop=self.client.loop):
             if future.status == "error":
