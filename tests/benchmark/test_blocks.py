@@ -46,7 +46,7 @@ def test_ties_share_and_missing_is_worst():
 
 
 def test_giving_the_instance_back_wins_nothing():
-    """A liar's l2 is 0; as its rows are not valid, it is last, unless one asks for the bare numbers."""
+    """A liar's l2 is 0; as its rows are not valid, it is last unless bare numbers are asked for."""
     frame = table([[3, 0], [4, 0]], valid=[1, 0, 1, 0])
     assert ranks(frame, "l2").to_numpy().tolist() == [[1, 2], [1, 2]]
     assert ranks(frame, "l2", failed_worst=False).to_numpy().tolist() == [[2, 1], [2, 1]]

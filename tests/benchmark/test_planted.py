@@ -20,8 +20,7 @@ def test_the_rule_labels_the_data_and_is_fair(planted):
 
 
 def test_the_place_is_the_cause(planted):
-    """Swapping in the values at the region of an instance of the other class turns the class; swapping all
-    the others does not."""
+    """Values at the region from the other class turn the class; all the other values do not."""
     X, y = planted.dataset.X_test, planted.dataset.y_test
     present = X[y == "present"]
     region = planted.region(present)
@@ -85,7 +84,7 @@ def test_the_edit_turns_the_class_at_its_end_and_not_before(planted, norm):
 
 @pytest.mark.parametrize("norm", NORMS)
 def test_nothing_smaller_turns_the_class_says_cvxpy(planted, norm):
-    """present → absent: all places at most b at once; absent → present: the best of one program per place."""
+    """All places at most b for "absent", the best of one program per place for "present"."""
     X = planted.dataset.X_test[:8]
     filters = planted.model.module.filters.numpy().reshape(len(planted.places), -1)
     found = planted.smallest(X, norm)
@@ -102,7 +101,7 @@ def test_nothing_smaller_turns_the_class_says_cvxpy(planted, norm):
 
 
 def test_several_causes_have_all_to_go():
-    """Two waves in one series: each excess counts, and the closed form is still what cvxpy finds."""
+    """Two waves in one series: each excess counts, and the closed form is what cvxpy finds."""
     planted = planted_series(40, 48, width=8, places=3, noise=0.1)
     X, y = planted.dataset.X_test, planted.dataset.y_test
     x = X[y == "present"][:1].copy()

@@ -85,7 +85,7 @@ def test_what_had_not_to_change_has_no_score(planted):
 
 
 def test_rounding_is_no_answer():
-    """What a projection leaves behind everywhere, 1e-10, is not where a method says the cause is."""
+    """The 1e-10 that a projection leaves everywhere is not where a method says the cause is."""
     planted = planted_series(20, 48, width=8)
     X = planted.dataset.X_test
     edited = X + 1.001 * planted.smallest_edit(X)

@@ -89,7 +89,8 @@ def test_killed_ten_times_nothing_is_lost_or_run_twice(whole, tmp_path):
             else 0
         )
         deadline = time.monotonic() + 60
-        # At a random moment after it got going: some cells further than it was, or in the middle of one.
+        # At a random moment after it got going: some cells further than it was, or in the middle of
+        # one.
         while process.poll() is None and time.monotonic() < deadline:
             now = len(list(tmp_path.glob("cells/*.parquet"))) + len(
                 list(tmp_path.glob("models/*.pkl"))

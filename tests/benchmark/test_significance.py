@@ -28,7 +28,7 @@ def test_friedman_is_scipys(random_table, rounding):
 
 
 def test_iman_davenport_is_the_anova_of_the_ranks(random_table):
-    """F of a two-way analysis of variance on the ranks, blocks removed: the definition behind the formula."""
+    """F of a two-way analysis of variance on the ranks, blocks removed: its definition."""
     found, r = friedman(random_table, "l2"), ranks(random_table, "l2").to_numpy()
     n, k = r.shape
     between = n * ((r.mean(0) - r.mean()) ** 2).sum() / (k - 1)
@@ -68,7 +68,7 @@ def test_alpha_matters(random_table):
 
 
 def test_holm_by_hand():
-    """Sorted 0.005, 0.01, 0.03, 0.04 times 4, 3, 2, 1: 0.02, 0.03, 0.06, and 0.04 lifted to 0.06."""
+    """Sorted 0.005, 0.01, 0.03, 0.04 times 4, 3, 2, 1: 0.02, 0.03, 0.06, 0.04 lifted to 0.06."""
     np.testing.assert_allclose(holm(np.array([0.03, 0.005, 0.04, 0.01])), [0.06, 0.02, 0.06, 0.03])
     assert holm(np.array([0.6, 0.5])).tolist() == [1, 1]
 

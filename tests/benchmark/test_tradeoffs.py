@@ -40,7 +40,7 @@ def test_what_never_differs_changes_no_order():
 
 
 def test_sensitivity_counts_wins_exactly():
-    """Two methods, each best in one metric: a wins where its weight is above 1/2, a Beta probability."""
+    """Two methods, each best in one metric: a wins where its weight is above 1/2."""
     frame = table([[1, 2]], target_confidence=[0.2, 0.6])
     found = sensitivity(
         frame, {"l2": 0.7, "target_confidence": 0.3}, concentration=10, draws=20_000, random_state=1
@@ -78,7 +78,7 @@ def test_correlations_are_spearmans_of_what_is_better(random_table):
 
 
 def test_hard_data_make_no_correlation():
-    """Within each block the two metrics disagree; pooled over blocks of different scale they would agree."""
+    """Within each block the two metrics disagree; pooled over blocks they would agree."""
     l2 = np.array([[1, 2, 3], [11, 12, 13], [21, 22, 23]])
     frame = table(l2, sparsity=np.flip(l2, 1))
     assert stats.spearmanr(frame["l2"], frame["sparsity"]).statistic > 0.5

@@ -14,7 +14,8 @@ from contrafact.metrics.behavior import PerturbationAUC, PerturbationAUCReversed
 
 
 def test_controllability_by_hand(changes):
-    # Ten edits, and b from eight on: of 1, 2, 3, 4, 5 taken back, three undo it. The second never flipped.
+    # Ten edits, and b from eight on: of 1, 2, 3, 4, 5 taken back, three undo it. The second never
+    # flipped.
     X_cf = np.array([np.ones(10), [1.0] * 5 + [0.0] * 5])
     result, model = changes(lambda x: x.sum(1) >= 7.5, np.zeros((2, 10)), X_cf)
     np.testing.assert_allclose(

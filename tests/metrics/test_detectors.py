@@ -65,7 +65,8 @@ def test_isolation_forest(make):
 
 
 def test_ocsvm_by_hand(make):
-    # Ten rows alike: Σα = ν·10 = 1, so the machine is ρ − exp(−γ‖x − r‖²) with ρ = 1; γ = 1 without variance.
+    # Ten rows alike: Σα = ν·10 = 1, so the machine is ρ − exp(−γ‖x − r‖²) with ρ = 1; γ = 1 without
+    # variance.
     points = column(0, 0.5, 2)
     np.testing.assert_allclose(
         score(make, "ocsvm", points, np.zeros((10, 1))), 1 - np.exp(-(points[:, 0] ** 2)), atol=1e-6

@@ -34,7 +34,8 @@ def test_concentration_from_one_value_to_all(make):
 
 
 def test_redundancy_by_hand(changes):
-    # Only the first value decides. Three of four edits can be given back; a failure's edits serve nothing.
+    # Only the first value decides. Three of four edits can be given back; a failure's edits serve
+    # nothing.
     X_cf = np.array([[1.0, 1, 1, 1], [1, 0, 0, 0], [0, 1, 1, 0], [0, 0, 0, 0]])
     result, model = changes(lambda x: x[:, 0] >= 0.5, np.zeros((4, 4)), X_cf)
     found = evaluate(result, "redundancy", model=model)["redundancy"]

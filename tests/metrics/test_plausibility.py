@@ -33,7 +33,8 @@ def test_ynn_by_hand(make):
 
 
 def test_connectedness_by_hand(make):
-    # The third neighbor is 2 away inside and 3 at the ends; of 100 it is 93 away, so 100 is no core row.
+    # The third neighbor is 2 away inside and 3 at the ends; of 100 it is 93 away, so 100 is no core
+    # row.
     reference, labels = column(*range(10), 100, 50, 60), ["b"] * 11 + ["a", "c"]
     points = column(12, 12.5, 99, -3, 50)
     found = score(make, "connectedness", points, (reference, labels), target=["b"] * 4 + ["a"])

@@ -14,7 +14,8 @@ from contrafact.metrics import evaluate
 
 
 def test_noise_validity_by_hand(changes):
-    # b from 0 on; the reference's spread is 1, so the noise is 0.05: 0.05 away is one standard deviation.
+    # b from 0 on; the reference's spread is 1, so the noise is 0.05: 0.05 away is one standard
+    # deviation.
     rng = np.random.default_rng(0)
     X = np.zeros((300, 2))
     X_cf = np.stack([np.repeat([0.05, 1.0, -1.0], 100), rng.random(300)], 1)
