@@ -22,6 +22,9 @@ from typing_extensions import override
 class Rule(ABC):
     """Condition on the value of one parameter."""
 
+    #: what a value that is not accepted raises
+    error: type[Exception] = ValueError
+
     @abstractmethod
     def accepts(self, value: Any) -> bool:
         """Return whether the value satisfies the rule."""

@@ -121,7 +121,7 @@ def test_only_what_the_model_says_counts(data, model):
 def test_same_answers_as_judge(data, model):
     X, y = data
     result = TscfEvalPeer(Nearest).fit(model, X, y).explain(X[:30], "high")
-    judged = Counterfactuals.judge(model, X[:30], result.X_cf, "high")
+    judged = Counterfactuals.from_arrays(model, X[:30], result.X_cf, "high")
     np.testing.assert_array_equal(result.valid, judged.valid)
     np.testing.assert_array_equal(result.cf_proba, judged.cf_proba)
     assert result.valid.all()

@@ -12,7 +12,7 @@ from contrafact.nn.autoencoders import Autoencoder
 
 @pytest.fixture
 def make():
-    """Build a result: classes follow the probabilities, and the second class is wanted unless told."""
+    """Build a result: classes follow the probabilities; the second class is wanted by default."""
 
     def build(
         X, X_cf, proba, cf_proba, *, classes=("a", "b"), target=None, modality="series", **other
@@ -49,7 +49,7 @@ def make():
 
 @pytest.fixture
 def three(make):
-    """Three series of two channels and four steps: reached, failed after a change, failed without any."""
+    """Three series of two channels and four steps: reached, changed in vain, unchanged."""
     X = np.zeros((3, 2, 4), dtype=np.float32)
     X_cf = X.copy()
     X_cf[0] = [[3, 0, 0, -4], [0, 0, 0, 0]]

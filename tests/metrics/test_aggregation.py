@@ -13,7 +13,8 @@ NAN = float("nan")
 
 def test_by_hand(three):
     table = aggregate(evaluate(three))
-    assert list(table.columns) == ["direction", "mean", "low", "high", "coverage", "n"]
+    columns = ["direction", "mean", "low", "high", "coverage", "n", "n_already"]
+    assert list(table.columns) == columns
     assert table.loc["valid", ["direction", "mean", "coverage", "n"]].tolist() == [
         "max",
         1 / 3,
@@ -100,7 +101,7 @@ def test_own_metrics_bring_their_direction(three):
 
         name, direction = "constant", "max"
 
-        def compute(self, result, given):
+        def compute(self, result, inputs):
             return np.full(len(result), 2)
 
     assert aggregate(evaluate(three, [Constant()])).loc[
@@ -117,3 +118,83 @@ def test_empty_and_unknown(three):
         aggregate(evaluate(three[:0]), "status")
     with pytest.raises(ValueError, match=r"no column 'method'\. Columns: source, status, valid"):
         aggregate(evaluate(three), "method")
+
+
+def test_requests_already_in_the_target_class_are_counted_and_told(make):
+    """They weigh like any other request, with their change of zero, and the table says how many."""
+    p = [[0.9, 0.1], [0.1, 0.9], [0.9, 0.1], [0.9, 0.1]]
+    status = np.array(["valid", "already_target", "valid", "invalid"])
+    X_cf = np.array([[4.0], [0.0], [2.0], [2.0]])
+    result = make(
+        np.zeros((4, 1)),
+        X_cf,
+        p,
+        [[0, 1.0]] * 4,
+        modality="row",
+        status=status,
+        source=np.array([0, 1, 2, 2]),
+    )
+    scores = evaluate(result, ["valid", "l1", "sparsity"])
+    table = aggregate(scores)
+    assert table.loc["l1", ["mean", "n", "n_already"]].tolist() == [(4 + 0 + 2) / 3, 3, 1]
+    assert table.loc["sparsity", ["mean", "n_already"]].tolist() == [2 / 3, 1]
+    by_status = aggregate(scores, "status")
+    assert by_status.loc[("already_target", "l1"), ["mean", "n", "n_already"]].tolist() == [0, 1, 1]
+    assert by_status.loc[("valid", "l1"), ["n", "n_already"]].tolist() == [2, 0]
+    unknown = aggregate(scores.drop(columns="status"))
+    assert unknown["n_already"].isna().all() and (unknown["n"] == 3).all()
+
+
+def test_numbers_that_are_not_accounted_for_are_refused(three):
+    scores = evaluate(three, "l1")
+    for values in (
+        [1, 2, 3],
+        [0.5, NAN, NAN],
+        [True, False, True],
+        np.array([True, None, False], dtype=object),
+        np.array([0.5, "unknown", None], dtype=object),
+        np.array([None, None, None], dtype=object),
+        pd.Categorical([1, 2, 1]),
+        pd.array([1, None, 2], dtype="Int64"),
+    ):
+        frame = scores.assign(mystery=values)
+        with pytest.raises(ValueError, match=r"does not know the column 'mystery', which holds"):
+            aggregate(frame)
+    with pytest.raises(ValueError, match="name it in by or request"):
+        aggregate(scores.assign(seed=0))
+    table = aggregate(scores.assign(seed=[0, 0, 1]), "seed")
+    assert table["n"].tolist() == [2, 1]
+    assert aggregate(scores.assign(seed=[0, 0, 1]), request=["seed", "source"])["n"].tolist() == [3]
+
+
+def test_labels_may_stay_undeclared(three):
+    scores = evaluate(three, "l1")
+    expected = aggregate(scores)
+    for values in (
+        "mine",
+        ["a", None, "b"],
+        pd.Categorical(["a", "b", "a"]),
+        pd.array(["a", None, "b"], dtype="string"),
+        pd.to_datetime(["2024-01-01"] * 3),
+    ):
+        pd.testing.assert_frame_equal(aggregate(scores.assign(method=values)), expected)
+
+
+def test_columns_of_results_and_benchmarks_are_no_metrics(three):
+    frame = three.to_frame()
+    assert set(aggregate(frame).index) == {"valid", "seconds", "calls"}
+    frame = frame.assign(instance=7, accuracy=0.9, fit_seconds=1.0, fit_calls=3, cell_status="done")
+    assert set(aggregate(frame).index) == {"valid", "seconds", "calls"}
+
+
+def test_suffixes_of_a_merge_do_not_hide_a_score(three):
+    scores = evaluate(three, "l1")
+    with pytest.raises(ValueError, match="does not know the column 'l1_x', 'l1_y'"):
+        aggregate(scores.merge(scores, on=["source", "status"]))
+    with pytest.raises(ValueError, match="two columns 'source'"):
+        aggregate(pd.concat([scores, scores], axis=1))
+
+
+def test_definitions_must_be_metrics(three):
+    with pytest.raises(TypeError, match="instances of Metric, got 'l1'"):
+        aggregate(evaluate(three), metrics=["l1"])

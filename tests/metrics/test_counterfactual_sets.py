@@ -56,7 +56,7 @@ def test_identical_counterfactuals_have_the_least_diversity_and_no_nan(sets):
 
 
 def test_one_that_did_not_come_is_a_copy(sets):
-    """The engine drops counterfactuals that are alike; that must not look better than keeping them."""
+    """The engine drops counterfactuals that are alike; that must not look better."""
     dropped = evaluate(sets([[1, 1]], [0], k=2), "diversity")["diversity"]
     np.testing.assert_allclose(dropped, [pair(0)], rtol=1e-6)
     two_of_three = evaluate(sets([[1, 1], [3, 3]], [0, 0], k=3), "diversity")["diversity"]

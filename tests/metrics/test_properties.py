@@ -60,7 +60,7 @@ def test_every_metric_is_computed_where_it_makes_sense(scored):
     table = list_metrics().set_index("name")
     sensible = table.index[table["modalities"].str.contains(result.modality)]
     assert set(frame.columns) == {"source", "status", *sensible}
-    assert all(reason.startswith("is for") for reason in frame.attrs["left_out"].values())
+    assert all(reason.startswith("is for") for reason in frame.left_out.values())
     undefined = frame.columns[frame.isna().all()]
     assert not len(undefined)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from comparison_tables import legible, table, words
 
-from contrafact.benchmark.statistics import correlations
+from contrafact.benchmark import correlations
 from contrafact.report import plot_correlations
 
 

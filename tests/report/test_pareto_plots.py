@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from comparison_tables import MANY, legible, table, words
 
-from contrafact.benchmark.statistics import pareto_front
+from contrafact.benchmark import pareto_front
 from contrafact.report import plot_pareto
 
 

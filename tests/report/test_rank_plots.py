@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from comparison_tables import MANY, legible, table, words
 
-from contrafact.benchmark.statistics import nemenyi, wilcoxon_holm
+from contrafact.benchmark import nemenyi, wilcoxon_holm
 from contrafact.report import plot_critical_difference
 
 

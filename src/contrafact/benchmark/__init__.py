@@ -1,20 +1,14 @@
-"""Benchmark: grids of data sets, classifiers and explainers; a runner that survives; a store; statistics."""
+"""Benchmark: grids of data sets, classifiers and explainers; a runner and store; statistics."""
 
+from .blocks import ranks
 from .grid import Benchmark, Cell
 from .peers import TscfEvalPeer, WildboarPeer
-from .planted import Planted, localization, optimality_gap, planted_images, planted_series
+from .planted import Planted, planted_images, planted_series
+from .planted_scores import localization, optimality_gap
 from .runner import progress_of, run
-from .statistics import (
-    correlations,
-    friedman,
-    nemenyi,
-    pareto_front,
-    ranks,
-    scalarize,
-    sensitivity,
-    wilcoxon_holm,
-)
+from .significance import friedman, nemenyi, wilcoxon_holm
 from .store import Store
+from .tradeoffs import correlations, pareto_front, scalarize, sensitivity
 
 __all__ = [
     "Benchmark",

@@ -1,4 +1,4 @@
-"""Benchmark: a grid of data sets × classifiers × explainers × seeds, and the cells it is made of."""
+"""Benchmark: a grid of data sets × classifiers × explainers × seeds, and its cells."""
 
 from __future__ import annotations
 
@@ -17,7 +17,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Cell:
-    """One square of the grid: `key` is made of everything that its result depends on."""
+    """Name one cell of the grid.
+
+    Parameters
+    ----------
+    dataset, classifier, explainer : str
+        Names of its parts.
+    seed : int
+        Its seed.
+    key : str
+        Digest of everything that the result depends on.
+    model_key : str
+        Digest of everything that the trained classifier depends on.
+    """
 
     dataset: str
     classifier: str
@@ -29,20 +41,29 @@ class Cell:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A grid of data sets × classifiers × explainers × seeds.
+    """Describe a grid of data sets × classifiers × explainers × seeds.
 
     Parameters
     ----------
-    datasets : names or paths that `load_dataset` takes, or Dataset objects; a list, or a table {name: one}.
-    classifiers : {name: what}: a reference network's name, "module:Class" of an estimator, a table {"model":
-        one of these, and parameters}, an estimator, or a function (dataset, seed) → model.
-    explainers : {name: what}: a method's name, "module:Class", a table {"method": one of these, and
-        parameters}, or an object with `fit` and `explain`. `options` for its `explain` (k, refine, …) go into
-        a table of that name.
-    seeds : of training, choice of instances and search.
-    instances, selection : how many test rows, and which: "stratified" by the model's margin, "random", "all".
-    metrics : names; default: all that can be computed.
-    time_limit : seconds for one cell, which is then ended and recorded as failed; None: no limit.
+    datasets : sequence, or mapping of str to object
+        Names or paths that `load_dataset` takes, or Dataset objects.
+    classifiers : mapping of str to object
+        By name: a reference network's name, "module:Class" of an estimator, a table {"model": one
+        of these, and parameters}, an estimator, or a function (dataset, seed) → model.
+    explainers : mapping of str to object
+        By name: a method's name, "module:Class", a table {"method": one of these, and parameters},
+        or an object with `fit` and `explain`. Options for its `explain` (k, refine, …) go into an
+        entry `options` of the table.
+    seeds : sequence of int, default=(0,)
+        Of training, choice of instances and search.
+    instances : int or None, default=12
+        How many test rows; None for all.
+    selection : {"stratified", "random", "all"}, default="stratified"
+        Which test rows; "stratified" by the model's margin.
+    metrics : sequence of str, optional
+        Names; default: all that can be computed.
+    time_limit : float, optional
+        Seconds for one cell, which is then ended and recorded as failed; default: no limit.
 
     Examples
     --------
@@ -60,6 +81,7 @@ class Benchmark:
     selection: Selection = "stratified"
     metrics: Sequence[str] | None = None
     time_limit: float | None = None
+    # Data sets that were loaded. Stores hold pickled grids: they need the field to keep its name.
     _read: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -67,56 +89,79 @@ class Benchmark:
             if not getattr(self, name):
                 raise ValueError(f"{name} is empty: a grid needs at least one.")
         for name in ("classifiers", "explainers"):
-            if not isinstance(getattr(self, name), Mapping):
-                raise TypeError(
-                    f"{name} must be a table {{name: what}}, got {getattr(self, name)!r}."
-                )
+            parts = getattr(self, name)
+            if not isinstance(parts, Mapping):
+                raise TypeError(f"{name} must be a table {{name: what}}, got {parts!r}.")
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Benchmark:
-        """Read a grid from a TOML file whose keys are the parameters above."""
+        """Read a grid from a TOML file.
+
+        Parameters
+        ----------
+        path : str or Path
+            A file whose keys are the parameters of this class.
+
+        Returns
+        -------
+        Benchmark
+            The grid.
+
+        Raises
+        ------
+        ValueError
+            Where a key is unknown.
+        """
         try:
             import tomllib
         except ModuleNotFoundError:  # Python 3.10
             import tomli as tomllib  # type: ignore[import-not-found, no-redef]
 
-        told = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        settings = tomllib.loads(Path(path).read_text(encoding="utf-8"))
         known = {f.name for f in fields(cls)} - {"_read"}
-        unknown = set(told) - known
+        unknown = set(settings) - known
         if unknown:
             raise ValueError(
                 f"{path}: unknown keys {sorted(unknown)}. Known: {', '.join(sorted(known))}."
             )
-        return cls(**told)
+        return cls(**settings)
 
     def named_datasets(self) -> dict[str, Any]:
-        """Data sets by name, loaded once."""
-        if not self._read:
-            parts = (
-                self.datasets
-                if isinstance(self.datasets, Mapping)
-                else dict.fromkeys(self.datasets)
-            )
-            for name, part in parts.items():
-                data = read_dataset(name if part is None else part)
-                self._read[data.name if part is None else name] = data
+        """Return the data sets by name, loaded once."""
+        if self._read:
+            return self._read
+        if isinstance(self.datasets, Mapping):
+            for name, part in self.datasets.items():
+                self._read[name] = read_dataset(part)
+        else:
+            for part in self.datasets:
+                data = read_dataset(part)
+                self._read[data.name] = data
         return self._read
 
     def cells(self) -> list[Cell]:
-        """All squares of the grid, in order."""
+        """Return all cells of the grid, in order."""
         found = []
         data = {name: describe(part) for name, part in self.named_datasets().items()}
-        for d, c, seed in itertools.product(data, self.classifiers, self.seeds):
-            model = [__version__, data[d], describe(self.classifiers[c]), seed]
-            for e in self.explainers:
-                asked = [
-                    describe(self.explainers[e]),
+        combinations = itertools.product(data, self.classifiers, self.seeds)
+        for dataset, classifier, seed in combinations:
+            model = [
+                __version__,
+                data[dataset],
+                describe(self.classifiers[classifier]),
+                seed,
+            ]
+            model_key = digest(model)
+            for explainer, part in self.explainers.items():
+                request = [
+                    describe(part),
                     self.instances,
                     self.selection,
                     describe(self.metrics),
                     self.time_limit,
                 ]
-                found.append(Cell(d, c, e, seed, digest([*model, *asked]), digest(model)))
+                key = digest([*model, *request])
+                found.append(Cell(dataset, classifier, explainer, seed, key, model_key))
         return found
 
     def run(
@@ -128,7 +173,30 @@ class Benchmark:
         retry_failed: bool = False,
         progress: bool = True,
     ) -> pd.DataFrame:
-        """Run what is not in `folder` yet, and give the whole table; see `contrafact.benchmark.run`."""
+        """Run what is not in a folder yet, and return the whole table.
+
+        Parameters
+        ----------
+        folder : str or Path
+            Where finished cells are kept.
+        n_jobs : int, default=1
+            Cells at a time on this machine; −1 for as many as cores.
+        scheduler : str, optional
+            Address of a dask.distributed scheduler to run on instead.
+        retry_failed : bool, default=False
+            Run failed cells again.
+        progress : bool, default=True
+            Show a progress bar.
+
+        Returns
+        -------
+        DataFrame
+            One row per counterfactual asked for, as `results` returns it.
+
+        See Also
+        --------
+        contrafact.benchmark.run : The same without the table.
+        """
         from .runner import run
 
         run(
@@ -142,7 +210,18 @@ class Benchmark:
         return self.results(folder)
 
     def results(self, folder: str | Path) -> pd.DataFrame:
-        """What is in the folder: one row per counterfactual asked for, with all metrics."""
+        """Return what is in the folder.
+
+        Parameters
+        ----------
+        folder : str or Path
+            Where finished cells are kept.
+
+        Returns
+        -------
+        DataFrame
+            One row per counterfactual asked for, with all metrics; empty where no cell is finished.
+        """
         from .store import Store
 
         return Store(folder).frame(self.cells())

@@ -1,4 +1,4 @@
-"""What a grid is made of: data sets, classifiers and explainers, told by name or brought along."""
+"""Parts of a grid: data sets, classifiers and explainers, given by name or as objects."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ Selection = Literal["stratified", "random", "all"]
 
 
 def digest(thing: Any) -> str:
-    """A name made of the content: 32 hexadecimal digits."""
+    """Return a name made of the content: 32 hexadecimal digits."""
     text = json.dumps(thing, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def describe(part: Any) -> Any:
-    """What a part of the grid is, in words that JSON holds: equal descriptions, equal parts."""
+    """Describe a part of the grid by what JSON can hold: equal descriptions, equal parts."""
     if part is None or isinstance(part, bool | int | float | str):
         return part
     if isinstance(part, Mapping):
@@ -38,118 +38,221 @@ def describe(part: Any) -> Any:
     if isinstance(part, list | tuple):
         return [describe(value) for value in part]
     if isinstance(part, np.ndarray):
-        return {
-            "array": hashlib.sha256(np.ascontiguousarray(part).data).hexdigest(),
-            "shape": list(part.shape),
-        }
+        content = hashlib.sha256(np.ascontiguousarray(part).data).hexdigest()
+        return {"array": content, "shape": list(part.shape)}
     if isinstance(part, Dataset):
-        arrays = (
-            part.X_train,
-            part.X_test,
-            np.asarray(part.y_train, str),
-            np.asarray(part.y_test, str),
-        )
-        return {
-            "dataset": part.name,
-            "modality": part.modality,
-            "content": [describe(a) for a in arrays],
-        }
-    kind = part if inspect.isclass(part) or inspect.isroutine(part) else type(part)
-    told = {"type": f"{kind.__module__}.{kind.__qualname__}"}
+        return _describe_dataset(part)
+    return _describe_object(part)
+
+
+def _describe_dataset(data: Dataset) -> dict[str, Any]:
+    """Describe a data set by its name and content."""
+    arrays = [
+        data.X_train,
+        data.X_test,
+        np.asarray(data.y_train, str),
+        np.asarray(data.y_test, str),
+    ]
+    return {
+        "dataset": data.name,
+        "modality": data.modality,
+        "content": [describe(array) for array in arrays],
+    }
+
+
+def _describe_object(part: Any) -> dict[str, Any]:
+    """Describe a class or function by its name, and an object by its class and attributes."""
+    named = inspect.isclass(part) or inspect.isroutine(part)
+    kind = part if named else type(part)
+    description = {"type": f"{kind.__module__}.{kind.__qualname__}"}
     if isinstance(part, BaseEstimator):
-        return {**told, "parameters": describe(part.get_params(deep=False))}
-    if inspect.isfunction(part):
-        return {**told, "code": hashlib.sha256(part.__code__.co_code).hexdigest()}
-    return told if inspect.isclass(part) else {**told, "attributes": describe(vars(part))}
+        description["parameters"] = describe(part.get_params(deep=False))
+    elif inspect.isfunction(part):
+        description["code"] = hashlib.sha256(part.__code__.co_code).hexdigest()
+    elif not inspect.isclass(part):
+        description["attributes"] = describe(vars(part))
+    return description
 
 
 def imported(path: str) -> Any:
-    """The object that "package.module:name" names."""
+    """Import the object that "package.module:name" names."""
     module, _, name = path.partition(":")
     return getattr(importlib.import_module(module), name)
 
 
 def read_dataset(part: str | Dataset) -> Dataset:
-    return part if isinstance(part, Dataset) else load_dataset(part)
+    """Return a data set itself, or load the one of a name or path."""
+    if isinstance(part, Dataset):
+        return part
+    return load_dataset(part)
 
 
-def train_classifier(part: Any, data: Dataset, seed: int) -> Any:
-    """A trained model.
+def train_classifier(
+    part: Any,
+    data: Dataset,
+    seed: int,
+) -> Any:
+    """Train a classifier.
 
-    part : the name of a reference network, "module:Class" of an estimator, a table {"model" = one of these,
-        and parameters}, an estimator (cloned), or a function of the data set and the seed that gives a model.
-        Parameters called random_state are the seed's.
+    Parameters
+    ----------
+    part : object
+        The name of a reference network, "module:Class" of an estimator, a table {"model": one of
+        these, and parameters}, an estimator (cloned), or a function of the data set and the seed
+        that returns a model.
+    data : Dataset
+        The training part is used.
+    seed : int
+        Becomes the parameter `random_state`, where the model has one.
+
+    Returns
+    -------
+    object
+        The trained model.
     """
-    told = dict(part) if isinstance(part, Mapping) else {"model": part}
-    kind, parameters = told.pop("model"), told
+    parameters = dict(part) if isinstance(part, Mapping) else {"model": part}
+    kind = parameters.pop("model")
     if isinstance(kind, str) and kind in NETWORKS:
         return fit_classifier(kind, data.X_train, data.y_train, random_state=seed, **parameters)
     if isinstance(kind, str):
         kind = imported(kind)
     if inspect.isroutine(kind):
         return kind(data, seed, **parameters)
-    model: Any = (
-        kind(**parameters) if inspect.isclass(kind) else clone(kind).set_params(**parameters)
-    )
+    model: Any
+    if inspect.isclass(kind):
+        model = kind(**parameters)
+    else:
+        model = clone(kind).set_params(**parameters)
     if "random_state" in model.get_params():
         model.set_params(random_state=seed)
-    flat = not type(model).__module__.startswith("aeon.")
-    X = data.X_train.astype(np.float64)  # as it will be asked
-    return model.fit(X.reshape(len(X), -1) if flat else X, data.y_train)
+    X = data.X_train.astype(np.float64)  # the precision that it will be asked with
+    takes_series = type(model).__module__.startswith("aeon.")
+    if not takes_series:
+        X = X.reshape(len(X), -1)
+    return model.fit(X, data.y_train)
 
 
 def make_explainer(part: Any) -> Any:
-    """An unfitted explainer.
+    """Make an unfitted explainer.
 
-    part : a method's name, "module:Class", a table {"method" = one of these, and parameters}, or an object
-        with `fit(model, X, y)` and `explain(X, target, …)` (copied).
+    Parameters
+    ----------
+    part : object
+        A method's name, "module:Class", a table {"method": one of these, and parameters}, or an
+        object with `fit(model, X, y)` and `explain(X, target, …)` (copied).
+
+    Returns
+    -------
+    object
+        The explainer.
+
+    Raises
+    ------
+    ValueError
+        Where no method has the name.
     """
-    told = dict(part) if isinstance(part, Mapping) else {"method": part}
-    kind, parameters = told.pop("method"), told
+    parameters = dict(part) if isinstance(part, Mapping) else {"method": part}
+    kind = parameters.pop("method")
     if isinstance(kind, str):
-        known = explainer_classes()
-        if kind not in known and ":" not in kind:
-            raise ValueError(
-                f"method {kind!r} is unknown. Methods: {', '.join(known)}, or module:Class."
-            )
-        kind = known[kind] if kind in known else imported(kind)
-    return kind(**parameters) if inspect.isclass(kind) else copy.deepcopy(kind)
+        kind = _explainer_class(kind)
+    if inspect.isclass(kind):
+        return kind(**parameters)
+    return copy.deepcopy(kind)
+
+
+def _explainer_class(name: str) -> Any:
+    """Return the class of a method's name, or the object of "module:Class"."""
+    known = explainer_classes()
+    if name in known:
+        return known[name]
+    if ":" not in name:
+        raise ValueError(
+            f"method {name!r} is unknown. Methods: {', '.join(known)}, or module:Class."
+        )
+    return imported(name)
 
 
 def select_instances(
-    classifier: Classifier, X: Array, n: int | None, how: Selection, seed: int
+    classifier: Classifier,
+    X: Array,
+    n: int | None,
+    how: Selection,
+    seed: int,
 ) -> tuple[Array, Array]:
-    """Which test rows to explain, and the class each is to reach: the runner-up of the model.
+    """Choose the test rows to explain, and the class that each is to reach.
 
-    how : "all"; "random"; or "stratified": equally many from each quartile of the model's margin, the lead of
-        its class over the runner-up.
+    Parameters
+    ----------
+    classifier : Classifier
+        The model.
+    X : ndarray of shape (m, *instance)
+        The test rows.
+    n : int or None
+        How many; None for all.
+    how : {"stratified", "random", "all"}
+        "stratified" takes equally many from each quartile of the model's margin, the lead of its
+        class over the runner-up.
+    seed : int
+        Seed of the choice.
+
+    Returns
+    -------
+    rows : ndarray of int, shape (n,)
+        Positions in X, ascending.
+    target : ndarray of shape (n,)
+        The model's runner-up class of each.
     """
-    score = classifier.verdict(X).score.cpu().numpy()
-    order = np.argsort(-score, axis=1, kind="stable")
-    target = classifier.classes[order[:, 1]]
     if how not in ("stratified", "random", "all"):
         raise ValueError(f"selection must be 'stratified', 'random' or 'all', got {how!r}.")
+    score = classifier.verdict(X).score.cpu().numpy()
+    order = np.argsort(-score, axis=1, kind="stable")
+    second = order[:, 1]
+    runner_up = classifier.classes[second]
     if how == "all" or n is None or n >= len(X):
         rows = np.arange(len(X))
-    else:
+    elif how == "random":
         rng = np.random.default_rng(seed)
-        if how == "random":
-            rows = np.sort(rng.choice(len(X), n, replace=False))
-        else:
-            margin = np.take_along_axis(score, order[:, :1], 1)[:, 0]
-            margin = margin - np.take_along_axis(score, order[:, 1:2], 1)[:, 0]
-            strata = np.array_split(np.argsort(margin, kind="stable"), 4)
-            # Drawn in turn from each quartile, so that any n is as even as it can be.
-            drawn = [rng.permutation(part).tolist() for part in strata]
-            turns = [
-                part[i] for i in range(max(map(len, drawn))) for part in drawn if i < len(part)
-            ]
-            rows = np.sort(turns[:n])
-    return rows, target[rows]
+        rows = rng.choice(len(X), n, replace=False)
+        rows = np.sort(rows)
+    else:
+        ordered = np.take_along_axis(score, order, axis=1)
+        margin = ordered[:, 0] - ordered[:, 1]
+        rows = _stratified(margin, n, seed)
+    return rows, runner_up[rows]
+
+
+def _stratified(
+    margin: Array,
+    n: int,
+    seed: int,
+) -> Array:
+    """Draw n rows, in turn from each quartile of the margin, so that any n is drawn evenly."""
+    rng = np.random.default_rng(seed)
+    order = np.argsort(margin, kind="stable")
+    quartiles = np.array_split(order, 4)
+    drawn = [rng.permutation(quartile).tolist() for quartile in quartiles]
+    in_turn: list[int] = []
+    for turn in range(max(map(len, drawn))):
+        for rows in drawn:
+            in_turn += rows[turn : turn + 1]
+    return np.sort(in_turn[:n])
 
 
 def as_model(model: Any, data: Dataset) -> Classifier:
-    """The trained model behind the one interface, its outputs named."""
+    """Wrap a trained model, and name its outputs.
+
+    Parameters
+    ----------
+    model : object
+        Anything that `as_classifier` accepts.
+    data : Dataset
+        The training part tells the order of the classes.
+
+    Returns
+    -------
+    Classifier
+        The wrapped model.
+    """
     classifier = as_classifier(model)
     classifier.infer_classes(data.X_train, data.y_train)
     return classifier

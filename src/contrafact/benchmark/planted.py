@@ -1,10 +1,11 @@
-"""Planted truth: data whose class hangs on one known place, a rule that decides, and its smallest edits.
+"""Planted data: the class depends on one known place, by a rule whose smallest edits are known.
 
-The rule is a matched filter. With a template s that may stand in any of p places that do not overlap,
+The rule is a matched filter. With a template s that may stand in any of p places that do not
+overlap,
 
     z_i(x) = ⟨s, x at place i⟩,     "present" where max_i z_i(x) > b,  else "absent".
 
-So what is smallest is known exactly, in any l_q norm, with q* the dual one (1/q + 1/q* = 1):
+So the smallest edit is known exactly, in any l_q norm, with q* the dual one (1/q + 1/q* = 1):
 
     to "present", fill the place that is nearest to b:   min_i (b − z_i) / ‖s‖_q*
     to "absent", clear every place above b:              ‖ (max(z_i − b, 0) / ‖s‖_q*)_i ‖_q
@@ -16,48 +17,38 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
-import torch
 from scipy.ndimage import gaussian_filter
-from torch import Tensor
 
 from ..data.dataset import Dataset
-from ..engine.result import Counterfactuals
-from ..metrics.metric import as_array
 from ..models.classifier import Array, Classifier, as_classifier
+from .matched_filter import MatchedFilter
 
 Norm = Literal[1, 2, "inf"]
 CLASSES = ("absent", "present")
-#: changes this small beside the largest of their row are the rounding of a method, not its answer
-ROUNDING = 1e-6
-
-
-class MatchedFilter(torch.nn.Module):
-    """Logits (−g, g) with g = sharpness · (max_i z_i(x) − b) / b.
-
-    filters : (places, *instance), the template at each place, 0 elsewhere.
-    """
-
-    def __init__(self, filters: Array, threshold: float, sharpness: float = 5.0) -> None:
-        super().__init__()
-        self.filters = torch.nn.Parameter(torch.from_numpy(filters).double(), requires_grad=False)
-        self.threshold, self.sharpness = threshold, sharpness
-
-    def forward(self, x: Tensor) -> Tensor:
-        z = x.flatten(1) @ self.filters.flatten(1).T
-        g = self.sharpness * (z.amax(1) - self.threshold) / self.threshold
-        return torch.stack([-g, g], 1)
 
 
 @dataclass(frozen=True, eq=False)
 class Planted:
-    """Data with a planted cause.
+    """Hold data with a planted cause, and the rule that labels them.
 
-    dataset : labeled by the rule, without exception.
-    model : the rule itself, differentiable; explain this one to compare with what is smallest.
-    template : s, in the shape of one place.
-    places : (p, *instance) masks of where it may stand.
-    threshold : b.
+    Parameters
+    ----------
+    dataset : Dataset
+        Labeled by the rule, without exception.
+    model : Classifier
+        The rule itself, differentiable; explain this one to compare with the smallest edit.
+    template : ndarray
+        s, in the shape of one place.
+    places : ndarray of bool, shape (p, *instance)
+        Masks of where the template may stand.
+    threshold : float
+        b.
+
+    Examples
+    --------
+    >>> planted = planted_series(40, 64)
+    >>> planted.places.shape
+    (1, 1, 64)
     """
 
     dataset: Dataset
@@ -67,39 +58,79 @@ class Planted:
     threshold: float
 
     def smallest_edit(self, X: Any, norm: Norm = 2) -> Array:
-        """δ of least l_q norm that brings every instance to the boundary of the other class, shaped like X.
+        """Compute δ of least l_q norm that brings every instance to the class boundary.
 
-        The class turns just beyond it: `X + (1 + 1e-6) * δ`. For norm 1, one value moves in every place that
-        has to; for "inf", all move by the same.
+        The class turns just beyond it: `X + (1 + 1e-6) * δ`. For norm 1, one value moves in every
+        place that has to; for "inf", all move by the same.
+
+        Parameters
+        ----------
+        X : array of shape (n, *instance)
+            Instances.
+        norm : {1, 2, "inf"}, default=2
+            q.
+
+        Returns
+        -------
+        ndarray of float64, shaped like X
+            δ.
         """
         X = np.asarray(X, dtype=np.float64)
-        share = _steepest(self.template.ravel(), norm)
-        gap = self._gaps(X)
-        delta = np.zeros((len(X), self.places[0].size))
-        for i, place in enumerate(self.places):
-            delta[:, place.ravel()] += gap[:, i : i + 1] * share
+        unit_edit = _unit_edit(self.template.ravel(), norm)
+        gaps = self._gaps(X)
+        delta = np.zeros(X.shape).reshape(len(X), -1)
+        for place, gap in zip(self.places, gaps.T, strict=True):
+            delta[:, place.ravel()] += np.outer(gap, unit_edit)
         return delta.reshape(X.shape)
 
     def smallest(self, X: Any, norm: Norm = 2) -> Array:
-        """The least l_q norm of a change of class, one per instance."""
-        order = np.inf if norm == "inf" else norm
-        return np.asarray(
-            np.linalg.norm(self.smallest_edit(X, norm).reshape(len(X), -1), order, axis=1)
-        )
+        """Compute the least l_q norm of a change of class.
+
+        Parameters
+        ----------
+        X : array of shape (n, *instance)
+            Instances.
+        norm : {1, 2, "inf"}, default=2
+            q.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            The norm of `smallest_edit`.
+        """
+        delta = self.smallest_edit(X, norm).reshape(len(X), -1)
+        return np.asarray(np.linalg.norm(delta, order_of(norm), axis=1))
 
     def region(self, X: Any) -> Array:
-        """Mask of the places that the smallest edit changes: where the cause is, or is nearest to being."""
+        """Return the mask of the places that the smallest edit changes.
+
+        Parameters
+        ----------
+        X : array of shape (n, *instance)
+            Instances.
+
+        Returns
+        -------
+        ndarray of bool, shaped like X
+            Where the template is, or is nearest to being.
+        """
         X = np.asarray(X)
-        moved = self._gaps(X) != 0
-        return np.asarray((moved @ self.places.reshape(len(self.places), -1)).reshape(X.shape))
+        is_edited = self._gaps(X) != 0  # (n, places)
+        mask = is_edited @ self.places.reshape(len(self.places), -1)
+        return np.asarray(mask.reshape(X.shape))
 
     def _gaps(self, X: Array) -> Array:
-        """What z_i has to change by, (n, places)."""
+        """Return what z_i has to change by, (n, places)."""
         flat = X.reshape(len(X), -1).astype(np.float64)
-        z = np.stack([flat[:, place.ravel()] @ self.template.ravel() for place in self.places], 1)
-        nearest = np.arange(z.shape[1]) == z.argmax(1)[:, None]
-        wanted = np.where(z.max(1, keepdims=True) > self.threshold, z > self.threshold, nearest)
-        return np.where(wanted, self.threshold - z, 0.0)
+        s = self.template.ravel()
+        by_place = [flat[:, place.ravel()] @ s for place in self.places]
+        z = np.stack(by_place, axis=1)  # (n, places)
+        largest = z.argmax(axis=1)[:, None]
+        is_nearest = np.arange(z.shape[1]) == largest
+        is_above = z > self.threshold
+        is_present = is_above.any(axis=1, keepdims=True)
+        has_to_change = np.where(is_present, is_above, is_nearest)
+        return np.where(has_to_change, self.threshold - z, 0.0)
 
 
 def planted_series(
@@ -113,14 +144,31 @@ def planted_series(
     noise: float = 0.5,
     random_state: int = 0,
 ) -> Planted:
-    """Series whose class is whether a wave of `width` steps stands in one of `places` in the first channel.
+    """Make series whose class is whether a wave stands in one of some places of the first channel.
 
     Parameters
     ----------
-    n : instances, half of them for training; the classes alternate.
-    places : with one, the rule is linear; with more, the wave stands in any one of them.
-    background : white noise, or noise smoothed along time; its standard deviation is `noise`, that of the
-        wave is 1 where it stands in full.
+    n : int, default=200
+        Instances, half of them for training; the classes alternate.
+    length : int, default=128
+        Time steps.
+    channels : int, default=1
+        Channels; the wave stands in the first.
+    width : int, default=16
+        Time steps of the wave.
+    places : int, default=1
+        With one, the rule is linear; with more, the wave stands in any one of them.
+    background : {"noise", "smooth"}, default="noise"
+        White noise, or noise smoothed along time.
+    noise : float, default=0.5
+        Standard deviation of the background; that of the wave is 1 where it stands in full.
+    random_state : int, default=0
+        Seed.
+
+    Returns
+    -------
+    Planted
+        The data, and the rule that labels them.
 
     Examples
     --------
@@ -132,10 +180,17 @@ def planted_series(
     """
     starts = _starts(length, width, places, "length")
     masks = np.zeros((places, channels, length), dtype=bool)
-    for i, start in enumerate(starts):
-        masks[i, 0, start : start + width] = True
+    for mask, start in zip(masks, starts, strict=True):
+        mask[0, start : start + width] = True
     return _plant(
-        "planted series", "series", n, _wave(width), masks, background, noise, random_state
+        "planted series",
+        "series",
+        n,
+        _wave(width),
+        masks,
+        background,
+        noise,
+        random_state,
     )
 
 
@@ -150,9 +205,33 @@ def planted_images(
     noise: float = 0.5,
     random_state: int = 0,
 ) -> Planted:
-    """Images of size × size whose class is whether a patch of width × width stands in one of `places`.
+    """Make images whose class is whether a patch stands in one of some places.
 
-    The places lie on the diagonal of the first channel. Parameters are those of `planted_series`.
+    The places lie on the diagonal of the first channel.
+
+    Parameters
+    ----------
+    n : int, default=200
+        Instances, half of them for training; the classes alternate.
+    size : int, default=16
+        Height and width of the images, in pixels.
+    channels : int, default=1
+        Channels; the patch stands in the first.
+    width : int, default=4
+        Height and width of the patch, in pixels.
+    places : int, default=1
+        With one, the rule is linear; with more, the patch stands in any one of them.
+    background : {"noise", "smooth"}, default="noise"
+        White noise, or noise smoothed along both axes.
+    noise : float, default=0.5
+        Standard deviation of the background; that of the patch is 1 where it stands in full.
+    random_state : int, default=0
+        Seed.
+
+    Returns
+    -------
+    Planted
+        The data, and the rule that labels them.
 
     Examples
     --------
@@ -162,54 +241,24 @@ def planted_images(
     """
     starts = _starts(size, width, places, "size")
     masks = np.zeros((places, channels, size, size), dtype=bool)
-    for i, start in enumerate(starts):
-        masks[i, 0, start : start + width, start : start + width] = True
+    for mask, start in zip(masks, starts, strict=True):
+        mask[0, start : start + width, start : start + width] = True
     patch = np.outer(np.ones(width), _wave(width))
-    return _plant("planted images", "image", n, patch, masks, background, noise, random_state)
-
-
-def localization(result: Counterfactuals, planted: Planted) -> pd.DataFrame:
-    """How well the values that changed, C, match the planted region R, one row per counterfactual.
-
-        iou = |C ∩ R| / |C ∪ R|,     precision = |C ∩ R| / |C|,     recall = |C ∩ R| / |R|
-
-    All are better the larger. A value counts as changed from a millionth of the row's largest change on.
-    Nothing changed is nothing found: 0. NaN where the instance was in its target class from the start, so
-    that nothing had to change.
-    """
-    X, X_cf = (as_array(x).astype(np.float64) for x in (result.X, result.X_cf))
-    moved = np.abs(X_cf - X).reshape(len(result), -1)
-    changed = moved > ROUNDING * moved.max(1, keepdims=True)
-    region = planted.region(X).reshape(len(result), -1)
-    both, either = (changed & region).sum(1), (changed | region).sum(1)
-    table = pd.DataFrame(
-        {
-            "iou": both / either,
-            "precision": both / np.maximum(changed.sum(1), 1),
-            "recall": both / region.sum(1),
-        }
+    return _plant(
+        "planted images",
+        "image",
+        n,
+        patch,
+        masks,
+        background,
+        noise,
+        random_state,
     )
-    return table.mask(pd.Series(result.status == "already_target"))
 
 
-def optimality_gap(result: Counterfactuals, planted: Planted, norm: Norm = 2) -> Array:
-    """‖x' − x‖ over the least that changes the rule's class: 1 is best, and nothing is below.
-
-    Infinite where the rule does not call x' other than x; NaN where the instance was in its target class from
-    the start.
-    """
-    X, X_cf = (as_array(x).astype(np.float64) for x in (result.X, result.X_cf))
-    order = np.inf if norm == "inf" else norm
-    moved = np.linalg.norm((X_cf - X).reshape(len(X), -1), order, axis=1)
-    turned = planted.model.predict(_lifted(X_cf, planted)) != planted.model.predict(
-        _lifted(X, planted)
-    )
-    gap = np.where(turned, moved / planted.smallest(X, norm), np.inf)
-    return np.where(result.status == "already_target", np.nan, gap)
-
-
-def _lifted(X: Array, planted: Planted) -> Array:
-    return X.reshape(len(X), *planted.places.shape[1:])
+def order_of(norm: Norm) -> float:
+    """Return the order of a norm as NumPy takes it."""
+    return np.inf if norm == "inf" else norm
 
 
 def _plant(
@@ -222,58 +271,105 @@ def _plant(
     noise: float,
     random_state: int,
 ) -> Planted:
-    """Background without any of the template, and of it α_i at place i: α ∈ [0.75, 1.25] at one place of the
-    instances that are "present", α ∈ [−0.25, 0.25] everywhere else; b is at α = 0.5."""
+    """Plant the template into a background, and label the instances by the rule, b at α = 0.5."""
     if n < 4:
         raise ValueError(f"n must be at least 4, two of each class, got {n}.")
     if background not in ("noise", "smooth"):
         raise ValueError(f"background must be 'noise' or 'smooth', got {background!r}.")
     rng = np.random.default_rng(random_state)
-    X = rng.normal(size=(n, *masks.shape[1:]))
-    if background == "smooth":
-        axes = masks.ndim - 2
-        X = gaussian_filter(X, sigma=(0, 0, *[3.0] * axes), mode="wrap")
-        X = X / X.std()
-    X *= noise
-    present = np.arange(n) // 2 % 2 == 1
-    alpha = rng.uniform(-0.25, 0.25, size=(n, len(masks)))
-    where = rng.integers(len(masks), size=n)
-    alpha[present, where[present]] = rng.uniform(0.75, 1.25, size=int(present.sum()))
+    shape = (n, *masks.shape[1:])
+    X = noise * _unit_background(rng, shape, background)
+    is_present = np.arange(n) // 2 % 2 == 1
+    alpha = _amplitudes(rng, is_present, len(masks))
+
     s = template.ravel()
+    energy = s @ s
     filters = np.zeros(masks.shape)
     for i, place in enumerate(masks):
         filters[i][place] = s
-        values = X[:, place]
-        X[:, place] = values + np.outer(alpha[:, i] - values @ s / (s @ s), s)
-    threshold = 0.5 * float(s @ s)
-    y = np.array(CLASSES)[present.astype(int)]
-    data = Dataset(name, modality, X[::2], y[::2], X[1::2], y[1::2])
+        values = X[:, place]  # (n, size of a place)
+        # Replace what the background has of the template by α times the template.
+        missing = alpha[:, i] - values @ s / energy
+        X[:, place] = values + np.outer(missing, s)
+    threshold = 0.5 * float(energy)
+    y = np.where(is_present, "present", "absent")
+    data = Dataset(
+        name,
+        modality,
+        X_train=X[::2],
+        y_train=y[::2],
+        X_test=X[1::2],
+        y_test=y[1::2],
+    )
     model = as_classifier(MatchedFilter(filters, threshold), classes=CLASSES)
     return Planted(data, model, template, masks, threshold)
 
 
+def _unit_background(
+    rng: np.random.Generator,
+    shape: tuple[int, ...],
+    kind: str,
+) -> Array:
+    """Draw noise, (n, channels, ...), white or smoothed; its standard deviation is 1."""
+    X = rng.normal(size=shape)
+    if kind == "noise":
+        return X
+    widths = [3.0] * (len(shape) - 2)
+    X = gaussian_filter(X, sigma=(0, 0, *widths), mode="wrap")
+    return np.asarray(X / X.std())
+
+
+def _amplitudes(
+    rng: np.random.Generator,
+    is_present: Array,
+    n_places: int,
+) -> Array:
+    """Draw how much of the template stands at each place, α of shape (n, places).
+
+    α ∈ [0.75, 1.25] at one place of the instances that are "present", α ∈ [−0.25, 0.25] everywhere
+    else.
+    """
+    n = len(is_present)
+    alpha = rng.uniform(-0.25, 0.25, size=(n, n_places))
+    place = rng.integers(n_places, size=n)
+    n_present = int(is_present.sum())
+    place_of_present = place[is_present]
+    alpha[is_present, place_of_present] = rng.uniform(0.75, 1.25, size=n_present)
+    return alpha
+
+
 def _wave(width: int) -> Array:
-    """One period of a sine of standard deviation 1, sampled where it is nowhere 0."""
-    return np.asarray(np.sqrt(2) * np.sin(2 * np.pi * (np.arange(width) + 0.25) / width))
+    """Return one period of a sine of standard deviation 1, sampled where it is nowhere 0."""
+    phase = 2 * np.pi * (np.arange(width) + 0.25) / width
+    return np.asarray(np.sqrt(2) * np.sin(phase))
 
 
-def _starts(length: int, width: int, places: int, name: str) -> Array:
-    """First steps of places that are spread evenly and do not overlap."""
+def _starts(
+    length: int,
+    width: int,
+    places: int,
+    name: str,
+) -> Array:
+    """Return the first steps of places that are spread evenly and do not overlap."""
     if width < 2 or places < 1 or places * width > length:
         raise ValueError(
-            f"places={places} of width={width} do not fit into {name}={length}; accepted: a width of at "
-            f"least 2, at least one place, and places × width of at most {name}."
+            f"places={places} of width={width} do not fit into {name}={length}; accepted: a width "
+            f"of at least 2, at least one place, and places × width of at most {name}."
         )
-    return np.asarray((np.arange(places) * length + (length - places * width) // 2) // places)
+    free = length - places * width
+    spread = np.arange(places) * length
+    return np.asarray((spread + free // 2) // places)
 
 
-def _steepest(s: Array, norm: Norm) -> Array:
-    """The edit of least norm that raises ⟨s, ·⟩ by 1."""
+def _unit_edit(s: Array, norm: Norm) -> Array:
+    """Return the edit of least norm that raises ⟨s, ·⟩ by 1."""
     if norm == 2:
         return np.asarray(s / (s @ s))
     if norm == 1:
         largest = np.abs(s).argmax()
-        return np.asarray(np.where(np.arange(len(s)) == largest, 1 / s[largest], 0.0))
+        edit = np.zeros(len(s))
+        edit[largest] = 1 / s[largest]
+        return edit
     if norm == "inf":
         return np.asarray(np.sign(s) / np.abs(s).sum())
     raise ValueError(f"norm must be 1, 2 or 'inf', got {norm!r}.")

@@ -1,24 +1,26 @@
-"""Runs a grid: cells not yet in the store, here or on a cluster, each written as soon as it is done."""
+"""Run a grid: cells not yet in the store, here or on a cluster, each written when it is done."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from .cell import Explain, Train, failed_table
-from .child import Child
+from .child import ChildPool
 from .grid import Benchmark, Cell
 from .store import Store
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_here = threading.local()
-_children: list[Child] = []
+#: status and answer of a task, as `Child.run` returns them
+Outcome = tuple[str, Any]
+
+#: children of this process where it is a worker of a cluster
+_worker_children = ChildPool()
 
 
 def run(
@@ -30,115 +32,100 @@ def run(
     retry_failed: bool = False,
     progress: bool = True,
 ) -> None:
-    """Run the cells of a grid that are not in `folder` yet.
+    """Run the cells of a grid that are not in a folder yet.
 
-    A cell is written when it is done; a run that is killed loses the cells in flight and no others, and
-    running again goes on from there. A cell that raises, dies or exceeds the grid's time limit is recorded as
-    failed, with the reason, and the rest go on.
+    A cell is written when it is done; a run that is killed loses the cells in flight and no others,
+    and running again goes on from there. A cell that raises, dies or exceeds the grid's time limit
+    is recorded as failed, with the reason, and the rest go on.
 
     Parameters
     ----------
-    n_jobs : cells at a time on this machine, in processes of their own (joblib's −1: as many as cores).
-    scheduler : address of a dask.distributed scheduler ("tcp://…"): the cells run on its workers instead.
-    retry_failed : run failed cells again.
+    grid : Benchmark
+        The grid.
+    folder : str or Path
+        Where finished cells are kept; see `Store`.
+    n_jobs : int, default=1
+        Cells at a time on this machine, each in a process of its own; −1 for as many as cores.
+    scheduler : str, optional
+        Address of a dask.distributed scheduler ("tcp://…"): the cells run on its workers instead.
+    retry_failed : bool, default=False
+        Run failed cells again.
+    progress : bool, default=True
+        Show a progress bar.
+
+    Examples
+    --------
+    >>> grid = Benchmark(["ItalyPowerDemand"], {"LR": "sklearn.linear_model:LogisticRegression"},
+    ...                  {"nearest": "NearestUnlike"}, instances=2, metrics=["valid"])
+    >>> run(grid, "benchmark", progress=False)
+    >>> grid.results("benchmark")["valid"].tolist()
+    [True, True]
     """
     store = Store(folder)
     store.write_settings(grid)
-    cells = [
-        cell
-        for cell in grid.cells()
-        if not store.has(cell) or (retry_failed and store.failed(cell))
-    ]
+    cells = [cell for cell in grid.cells() if _is_due(cell, store, retry_failed)]
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, disable=not progress) as bar, _workers(n_jobs, scheduler) as workers:
-        data = grid.named_datasets()
-        wanted = {cell.model_key: cell for cell in cells if not store.has_model(cell.model_key)}
-        broken: dict[str, tuple[str, str]] = {}
-        training = {
-            key: Train(data[cell.dataset], grid.classifiers[cell.classifier], cell.seed)
-            for key, cell in wanted.items()
-        }
-        task = bar.add_task("classifiers", total=len(training), visible=bool(training))
-        for key, (status, answer) in workers.do(training, grid.time_limit):
-            if status == "done":
-                store.write_model(key, answer)
-            else:
-                broken[key] = (status, f"the classifier could not be trained: {answer}")
-            bar.advance(task)
-
-        by_key = {cell.key: cell for cell in cells}
-        ready = {
-            cell.key: Explain(
-                data[cell.dataset],
-                store.model(cell.model_key),
-                grid.explainers[cell.explainer],
-                cell.seed,
-                grid.instances,
-                grid.selection,
-                grid.metrics,
-            )
-            for cell in cells
-            if cell.model_key not in broken
-        }
-        task = bar.add_task("cells", total=len(cells))
-        for cell in cells:
-            if cell.model_key in broken:
-                _record(store, grid, cell, *broken[cell.model_key])
-                bar.advance(task)
-        for key, (status, answer) in workers.do(ready, grid.time_limit):
-            _record(store, grid, by_key[key], status, answer)
-            bar.advance(task)
+    with (
+        Progress(*columns, disable=not progress) as bar,
+        _workers(n_jobs, scheduler) as workers,
+    ):
+        failures = _train(grid, cells, store, workers, bar)
+        _explain(grid, cells, failures, store, workers, bar)
 
 
 def progress_of(grid: Benchmark, store: Store) -> pd.DataFrame:
-    """Cells done, failed and missing, one line per explainer."""
+    """Count the cells that are done, failed and missing.
+
+    Parameters
+    ----------
+    grid : Benchmark
+        The grid.
+    store : Store
+        Where its cells are kept.
+
+    Returns
+    -------
+    DataFrame
+        One row per explainer: `explainer`, `done`, `failed`, `missing`.
+
+    Examples
+    --------
+    >>> grid = Benchmark(["ItalyPowerDemand"], {"LR": "sklearn.linear_model:LogisticRegression"},
+    ...                  {"nearest": "NearestUnlike"}, seeds=[0, 1])
+    >>> progress_of(grid, Store("new"))["missing"].tolist()
+    [2]
+    """
     import pandas as pd
 
-    states = [
-        (
-            cell.explainer,
-            "missing" if not store.has(cell) else "failed" if store.failed(cell) else "done",
-        )
-        for cell in grid.cells()
-    ]
+    states = [(cell.explainer, _state(cell, store)) for cell in grid.cells()]
     frame = pd.DataFrame(states, columns=["explainer", "state"])
     counts = pd.crosstab(frame["explainer"], frame["state"])
-    return (
-        counts.reindex(list(grid.explainers))
-        .reindex(columns=["done", "failed", "missing"], fill_value=0)
-        .reset_index()
-    )
+    counts = counts.reindex(list(grid.explainers))
+    counts = counts.reindex(columns=["done", "failed", "missing"], fill_value=0)
+    return counts.reset_index()
 
 
-def _record(store: Store, grid: Benchmark, cell: Cell, status: str, answer: Any) -> None:
-    if status == "done":
-        frame, arrays = answer
-    else:
-        data = grid.named_datasets()[cell.dataset]
-        frame, arrays = failed_table(data, str(answer), status, grid.instances), {}
-    place = {
-        "dataset": cell.dataset,
-        "classifier": cell.classifier,
-        "explainer": cell.explainer,
-        "seed": cell.seed,
-    }
-    for i, (name, value) in enumerate(place.items()):
-        frame.insert(i, name, value)
-    store.write(cell, frame, arrays)
+def run_in_worker(task: Any, time_limit: float | None) -> Outcome:
+    """Run a task in a child of this process, which is a worker of a cluster.
 
+    Parameters
+    ----------
+    task : object
+        Its method `run` is called.
+    time_limit : float or None
+        Seconds after which the child is ended.
 
-def in_child(task: Any, time_limit: float | None) -> tuple[str, Any]:
-    """Do a task in the child process of this thread."""
-    if not hasattr(_here, "child"):
-        _here.child = Child()
-        _children.append(_here.child)
-    status, value = _here.child.do(task, time_limit)
-    return status, value
+    Returns
+    -------
+    tuple of str and object
+        Status and answer, as `Child.run` returns them.
+    """
+    return _worker_children.run(task, time_limit)
 
 
 class _Local:
@@ -146,28 +133,29 @@ class _Local:
 
     def __init__(self, n_jobs: int) -> None:
         self.n_jobs = n_jobs
+        self.children = ChildPool()
 
     def __enter__(self) -> _Local:
         return self
 
     def __exit__(self, *_: Any) -> None:
-        while _children:
-            _children.pop().close()
-        _here.__dict__.clear()
+        self.children.close()
 
-    def do(
-        self, tasks: dict[str, Any], time_limit: float | None
-    ) -> Iterator[tuple[str, tuple[str, Any]]]:
-        """Answers as they come."""
+    def run(
+        self, tasks: Mapping[str, Any], time_limit: float | None
+    ) -> Iterator[tuple[str, Outcome]]:
+        """Yield the outcome of every task by its key, as they come."""
         from joblib import Parallel, delayed
 
-        def one(key: str, task: Any) -> tuple[str, tuple[str, Any]]:
-            return key, in_child(task, time_limit)
+        def run_one(key: str, task: Any) -> tuple[str, Outcome]:
+            return key, self.children.run(task, time_limit)
 
         parallel = Parallel(
-            n_jobs=self.n_jobs, backend="threading", return_as="generator_unordered"
+            n_jobs=self.n_jobs,
+            backend="threading",
+            return_as="generator_unordered",
         )
-        yield from parallel(delayed(one)(key, task) for key, task in tasks.items())
+        yield from parallel(delayed(run_one)(key, task) for key, task in tasks.items())
 
 
 class _Cluster:
@@ -185,22 +173,126 @@ class _Cluster:
     def __exit__(self, *_: Any) -> None:
         self.client.close()
 
-    def do(
-        self, tasks: dict[str, Any], time_limit: float | None
-    ) -> Iterator[tuple[str, tuple[str, Any]]]:
+    def run(
+        self, tasks: Mapping[str, Any], time_limit: float | None
+    ) -> Iterator[tuple[str, Outcome]]:
+        """Yield the outcome of every task by its key, as they come."""
         from distributed import as_completed
 
-        futures = {
-            self.client.submit(in_child, task, time_limit, pure=False): key
-            for key, task in tasks.items()
-        }
-        for future in as_completed(list(futures), loop=self.client.loop):
+        key_of = {}
+        for key, task in tasks.items():
+            future = self.client.submit(run_in_worker, task, time_limit, pure=False)
+            key_of[future] = key
+        for future in as_completed(list(key_of), loop=self.client.loop):
             if future.status == "error":
-                yield futures[future], ("error", repr(future.exception()))
+                outcome = ("error", repr(future.exception()))
             else:
-                yield futures[future], future.result()
+                outcome = future.result()
+            yield key_of[future], outcome
             future.release()
 
 
-def _workers(n_jobs: int, scheduler: str | None) -> _Local | _Cluster:
-    return _Local(n_jobs) if scheduler is None else _Cluster(scheduler)
+_Workers = _Local | _Cluster
+
+
+def _workers(n_jobs: int, scheduler: str | None) -> _Workers:
+    """Return the workers asked for."""
+    if scheduler is None:
+        return _Local(n_jobs)
+    return _Cluster(scheduler)
+
+
+def _state(cell: Cell, store: Store) -> str:
+    """Return "missing", "failed" or "done"."""
+    if not store.has(cell):
+        return "missing"
+    if store.failed(cell):
+        return "failed"
+    return "done"
+
+
+def _is_due(
+    cell: Cell,
+    store: Store,
+    retry_failed: bool,
+) -> bool:
+    """Return whether a cell has to be run."""
+    if not store.has(cell):
+        return True
+    return retry_failed and store.failed(cell)
+
+
+def _train(
+    grid: Benchmark,
+    cells: list[Cell],
+    store: Store,
+    workers: _Workers,
+    bar: Progress,
+) -> dict[str, Outcome]:
+    """Train the classifiers that are missing; return the failures by model key."""
+    data = grid.named_datasets()
+    tasks = {}
+    for cell in cells:
+        if not store.has_model(cell.model_key):
+            classifier = grid.classifiers[cell.classifier]
+            tasks[cell.model_key] = Train(data[cell.dataset], classifier, cell.seed)
+    failures: dict[str, Outcome] = {}
+    line = bar.add_task("classifiers", total=len(tasks), visible=bool(tasks))
+    for key, (status, answer) in workers.run(tasks, grid.time_limit):
+        if status == "done":
+            store.write_model(key, answer)
+        else:
+            failures[key] = (status, f"the classifier could not be trained: {answer}")
+        bar.advance(line)
+    return failures
+
+
+def _explain(
+    grid: Benchmark,
+    cells: list[Cell],
+    failures: Mapping[str, Outcome],
+    store: Store,
+    workers: _Workers,
+    bar: Progress,
+) -> None:
+    """Run the cells, and write each; those without a classifier have failed already."""
+    data = grid.named_datasets()
+    line = bar.add_task("cells", total=len(cells))
+    tasks = {}
+    for cell in cells:
+        if cell.model_key in failures:
+            _write(store, grid, cell, failures[cell.model_key])
+            bar.advance(line)
+            continue
+        tasks[cell.key] = Explain(
+            data[cell.dataset],
+            store.model(cell.model_key),
+            grid.explainers[cell.explainer],
+            cell.seed,
+            grid.instances,
+            grid.selection,
+            grid.metrics,
+        )
+    cell_of = {cell.key: cell for cell in cells}
+    for key, outcome in workers.run(tasks, grid.time_limit):
+        _write(store, grid, cell_of[key], outcome)
+        bar.advance(line)
+
+
+def _write(
+    store: Store,
+    grid: Benchmark,
+    cell: Cell,
+    outcome: Outcome,
+) -> None:
+    """Write a cell that ended, with columns that say which it is."""
+    status, answer = outcome
+    if status == "done":
+        frame, arrays = answer
+    else:
+        data = grid.named_datasets()[cell.dataset]
+        frame = failed_table(data, str(answer), status, grid.instances)
+        arrays = {}
+    for position, name in enumerate(("dataset", "classifier", "explainer", "seed")):
+        frame.insert(position, name, getattr(cell, name))
+    store.write(cell, frame, arrays)

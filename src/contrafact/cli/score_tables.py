@@ -75,7 +75,7 @@ def score_files(
         result = Counterfactuals.load(path)
         known = None if reference is None else _read_reference(reference, label, result)
         rows = evaluate(result, metrics or None, known)
-        scores[name] = FileScores(result, aggregate(rows), rows.attrs["left_out"])
+        scores[name] = FileScores(result, aggregate(rows), rows.left_out)
     return scores
 
 

@@ -1,8 +1,20 @@
 """Metrics: one number per counterfactual, failures included."""
 
+from ..deprecation import renamed_attributes
 from .aggregation import aggregate
 from .evaluation import evaluate, list_metrics
 from .inputs import MetricInputs, Reference
 from .metric import Metric
+from .scores import Scores
 
-__all__ = ["Metric", "MetricInputs", "Reference", "aggregate", "evaluate", "list_metrics"]
+__all__ = [
+    "Metric",
+    "MetricInputs",
+    "Reference",
+    "Scores",
+    "aggregate",
+    "evaluate",
+    "list_metrics",
+]
+
+__getattr__ = renamed_attributes(__name__, {"Given": "contrafact.metrics.MetricInputs"})

@@ -1,118 +1,159 @@
-"""Economy: how little was changed, and how tidily? a = |x' − x|, d its number of values."""
+"""Economy: how little was changed, and how tidily. a = |x' − x|, d its number of values.
+
+A value counts as changed as in `Counterfactuals.changed`: by more than a millionth of the row's
+largest change.
+"""
 
 from __future__ import annotations
 
 import numpy as np
+from typing_extensions import override
 
 from ..engine.result import Counterfactuals
 from ..models.classifier import Array
 from ..search.refinement import refine
 from .inputs import MetricInputs, classifier_of
-from .metric import Metric, instance_shape, moved
+from .metric import Metric, absolute_change, as_array, instance_shape
 from .regions import count_regions
-
-#: a change below this share of the row's largest is rounding, not an edit
-TOLERANCE = 1e-6
 
 
 class Sparsity(Metric):
     """Fraction of the values that changed, by more than a millionth of the row's largest change."""
 
-    name, direction = "sparsity", "min"
+    name = "sparsity"
+    direction = "min"
 
-    def compute(self, result: Counterfactuals, given: MetricInputs) -> Array:
-        return np.asarray(_edited(result).mean(1))
+    @override
+    def compute(self, result: Counterfactuals, inputs: MetricInputs) -> Array:
+        return result.changed_fraction
 
 
 class UnchangedFraction(Metric):
     """Fraction of the values that stayed: 1 less `sparsity`."""
 
-    name, direction = "unchanged_fraction", "max"
+    name = "unchanged_fraction"
+    direction = "max"
 
-    def compute(self, result: Counterfactuals, given: MetricInputs) -> Array:
-        return np.asarray(1 - _edited(result).mean(1))
+    @override
+    def compute(self, result: Counterfactuals, inputs: MetricInputs) -> Array:
+        return np.asarray(1 - result.changed_fraction)
 
 
 class Segments(Metric):
-    """Number of separate places that changed: runs along time, 4-connected image regions, or features.
+    """Number of separate places that changed: runs along time, image regions, or features.
 
-    Runs are summed over channels; a pixel counts as changed when any of its channels did.
+    Regions of an image are 4-connected. Runs are summed over channels; a pixel counts as changed
+    when any of its channels did.
     """
 
-    name, direction = "segments", "min"
+    name = "segments"
+    direction = "min"
 
-    def compute(self, result: Counterfactuals, given: MetricInputs) -> Array:
-        return _places(result)[1]
+    @override
+    def compute(self, result: Counterfactuals, inputs: MetricInputs) -> Array:
+        _, segments = _points_and_segments(result)
+        return segments
 
 
 class SegmentLength(Metric):
     """Mean number of points in a segment that changed; NaN where nothing changed.
 
-    Points are values of a series or pixels of an image. Of two edits of the same sparsity, the one with the
-    longer segments is easier to read.
+    Points are values of a series or pixels of an image. Of two edits of the same sparsity, the one
+    with the longer segments is easier to read.
     """
 
-    name, direction, modalities = "segment_length", "max", ("series", "image")
+    name = "segment_length"
+    direction = "max"
+    modalities = ("series", "image")
 
-    def compute(self, result: Counterfactuals, given: MetricInputs) -> Array:
-        points, segments = _places(result)
+    @override
+    def compute(self, result: Counterfactuals, inputs: MetricInputs) -> Array:
+        points, segments = _points_and_segments(result)
         return _ratio(points, segments)
 
 
 class Contiguity(Metric):
     """(points − segments) / (points − 1) of the points that changed; NaN where nothing changed.
 
-    1 where they form one segment, 0 where no two of them touch: how many of the links that one segment would
-    have are there. An instance handed back unchanged has no contiguity, not the best one.
+    The share of links between neighbors that are there, of those that one segment would have: 1
+    where the points form one segment, 0 where no two of them touch. An instance returned unchanged
+    has no contiguity, rather than the best one.
     """
 
-    name, direction, modalities = "contiguity", "max", ("series", "image")
+    name = "contiguity"
+    direction = "max"
+    modalities = ("series", "image")
 
-    def compute(self, result: Counterfactuals, given: MetricInputs) -> Array:
-        points, segments = _places(result)
-        links = _ratio(points - segments, points - 1)
-        return np.where(points == 1, 1.0, np.where(points == 0, np.nan, links))
+    @override
+    def compute(self, result: Counterfactuals, inputs: MetricInputs) -> Array:
+        points, segments = _points_and_segments(result)
+        contiguity = _ratio(points - segments, points - 1)
+        contiguity[points == 1] = 1.0
+        contiguity[points == 0] = np.nan
+        return contiguity
 
 
 class Gini(Metric):
-    """Gini index of a: 0 where all values moved alike, 1 − 1/d where one did; NaN where nothing changed.
+    """Gini index of a: 0 where all values moved alike, 1 − 1/d where one did.
 
-    Σ (2i − d − 1) a₍ᵢ₎ / (d Σ a), a₍ᵢ₎ the i-th smallest (Hurley and Rickard 2009).
+    Σ (2i − d − 1) a₍ᵢ₎ / (d Σ a), with a₍ᵢ₎ the i-th smallest. NaN where nothing changed.
+
+    References
+    ----------
+    Hurley, Rickard: Comparing measures of sparsity. IEEE Trans. Information Theory 55 (10), 2009,
+    pages 4723-4741.
     """
 
-    name, direction = "gini", "max"
+    name = "gini"
+    direction = "max"
 
-    def compute(self, result: Counterfactuals, given: MetricInputs) -> Array:
-        a = np.sort(moved(result), axis=1)
+    @override
+    def compute(self, result: Counterfactuals, inputs: MetricInputs) -> Array:
+        a = np.sort(absolute_change(result), axis=1)
         d = a.shape[1]
-        return _ratio(a @ (2.0 * np.arange(1, d + 1) - d - 1), d * a.sum(1))
+        weight = 2.0 * np.arange(1, d + 1) - d - 1
+        return _ratio(a @ weight, d * a.sum(axis=1))
 
 
 class Hoyer(Metric):
     """(√d − ‖a‖₁/‖a‖₂) / (√d − 1): 0 where all values moved alike, 1 where one did.
 
-    NaN where nothing changed, or d = 1 (Hoyer 2004).
+    NaN where nothing changed, or d = 1.
+
+    References
+    ----------
+    Hoyer: Non-negative matrix factorization with sparseness constraints. Journal of Machine
+    Learning Research 5, 2004.
     """
 
-    name, direction = "hoyer", "max"
+    name = "hoyer"
+    direction = "max"
 
-    def compute(self, result: Counterfactuals, given: MetricInputs) -> Array:
-        a = moved(result)
+    @override
+    def compute(self, result: Counterfactuals, inputs: MetricInputs) -> Array:
+        a = absolute_change(result)
         root = np.sqrt(a.shape[1])
-        return _ratio(root - _ratio(a.sum(1), np.linalg.norm(a, axis=1)), np.full(len(a), root - 1))
+        l1 = a.sum(axis=1)
+        l2 = np.linalg.norm(a, axis=1)
+        largest = np.full(len(a), root - 1)
+        return _ratio(root - _ratio(l1, l2), largest)
 
 
 class Redundancy(Metric):
     """Share of the changed values that `refine` can give back; NaN where nothing changed.
 
-    1 where x' is not in class c: whatever was changed, it serves nothing.
+    1 where x' is not in class c, since none of its changes reached it.
     """
 
-    name, direction, needs = "redundancy", "min", frozenset({"model"})
+    name = "redundancy"
+    direction = "min"
+    needs = frozenset({"model"})
 
-    def compute(self, result: Counterfactuals, given: MetricInputs) -> Array:
-        needed = refine(result, classifier_of(given.model, "model", result)).changed_fraction
-        needed = np.where(result.valid, needed, 0.0)
+    @override
+    def compute(self, result: Counterfactuals, inputs: MetricInputs) -> Array:
+        classifier = classifier_of(inputs.model, "model", result)
+        refined = refine(result, classifier)
+        needed = np.where(result.valid, refined.changed_fraction, 0.0)
         return 1 - _ratio(needed, result.changed_fraction)
 
 
@@ -128,20 +169,18 @@ ECONOMY: tuple[type[Metric], ...] = (
 )
 
 
-def _places(result: Counterfactuals) -> tuple[Array, Array]:
-    """Points and segments that changed, per row."""
-    changed = _edited(result).reshape(len(result), *instance_shape(result))
-    points = changed.any(1) if result.modality == "image" else changed
-    count = points.sum(axis=tuple(range(1, points.ndim)))
-    return count.astype(float), count_regions(changed, result.modality).astype(float)
+def _points_and_segments(result: Counterfactuals) -> tuple[Array, Array]:
+    """Count the points and the segments that changed, per row."""
+    shape = instance_shape(result)
+    changed = as_array(result.changed).reshape(len(result), *shape)
+    points = changed.any(axis=1) if result.modality == "image" else changed
+    every_point = tuple(range(1, points.ndim))
+    n_points = points.sum(axis=every_point)
+    n_segments = count_regions(changed, result.modality)
+    return n_points.astype(float), n_segments.astype(float)
 
 
 def _ratio(part: Array, whole: Array) -> Array:
-    """part / whole, NaN where whole is 0."""
-    return np.asarray(np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole != 0))
-
-
-def _edited(result: Counterfactuals) -> Array:
-    """(n, d) mask of the values that changed by more than rounding."""
-    a = moved(result)
-    return np.asarray(a > TOLERANCE * a.max(1, keepdims=True, initial=0.0))
+    """Divide two arrays of one length; NaN where `whole` is 0."""
+    undefined = np.full(len(whole), np.nan)
+    return np.asarray(np.divide(part, whole, out=undefined, where=whole != 0))

@@ -1,4 +1,4 @@
-"""Metrics by name, and a table of their scores."""
+"""The metrics by name, and the function that computes them."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from .economy import ECONOMY
 from .inputs import MetricInputs, Reference
 from .metric import Metric
 from .plausibility import PLAUSIBILITY
+from .scores import OTHER_COLUMNS, Scores
 from .stability import STABILITY
 from .validity import COST, VALIDITY
 
@@ -36,25 +37,39 @@ def evaluate(
     explainer: Any = None,
     other_model: Any = None,
     autoencoder: Any = None,
-) -> pd.DataFrame:
+) -> Scores:
     """Score every counterfactual, failures included.
 
     Parameters
     ----------
-    metrics : names or `Metric` instances; None for all that can be computed with what is given. Metrics that
-        ask a model or an explainer again take their time.
-    reference : rows to compare with: `X`, `(X, y)`, a Dataset (its training part), or a `Reference`, which
-        several results can share.
-    model : the model that was explained; default: the explainer's.
-    explainer : the fitted explainer.
-    other_model : a model for the same classes that was trained independently.
-    autoencoder : a fitted Autoencoder, or the name of one to fit to the reference.
+    result : Counterfactuals
+        n counterfactuals.
+    metrics : str, Metric or sequence of these, optional
+        Names or `Metric` instances. Default: all that can be computed with what is passed. Metrics
+        that ask a model or an explainer again take their time.
+    reference : array, tuple (X, y), Dataset or Reference, optional
+        Rows to compare with, of the shape of the instances. Of a Dataset, the training part is
+        taken; a `Reference` can be shared by several results.
+    model : object, optional
+        The model that was explained; default: the explainer's.
+    explainer : object, optional
+        The fitted explainer.
+    other_model : object, optional
+        A model for the same classes that was trained independently.
+    autoencoder : Autoencoder or str, optional
+        A fitted Autoencoder, or the name of one to fit to the reference.
 
     Returns
     -------
-    One row per counterfactual, in order: `source`, `status`, then a column for each metric. Its `attrs` tell:
-    "direction", whether less ("min") or more ("max") of a metric is better; "left_out", why a metric was not
-    computed.
+    Scores of n rows
+        A DataFrame with one row per counterfactual, in order: `source`, `status`, then a column of
+        floats for each metric. Its `metrics` are their definitions, its `left_out` says why a
+        metric was not computed.
+
+    Raises
+    ------
+    ValueError
+        Where a metric that was asked for is unknown or can't be computed.
 
     Examples
     --------
@@ -64,28 +79,39 @@ def evaluate(
     >>> X, y = load_iris(return_X_y=True)
     >>> model = LogisticRegression(max_iter=500).fit(X, y)
     >>> result = cf.NearestUnlike().fit(model, X, y).explain(X[:5], target=1)
-    >>> frame = evaluate(result, reference=(X, y), model=model)
-    >>> frame["valid"].tolist(), frame.attrs["left_out"]["dtw"]
-    ([1.0, 1.0, 1.0, 1.0, 1.0], 'is for series data; this result holds row data')
+    >>> scores = evaluate(result, reference=(X, y), model=model)
+    >>> scores["valid"].tolist()
+    [1.0, 1.0, 1.0, 1.0, 1.0]
+    >>> scores.left_out["dtw"]
+    'is for series data; this result holds row data'
     """
     known = None if reference is None else Reference.read(reference, result)
-    given = MetricInputs(known, model, explainer, other_model, autoencoder)
-    chosen, left_out = _choose(metrics, result, given)
+    inputs = MetricInputs(known, model, explainer, other_model, autoencoder)
+    if metrics is None:
+        chosen, left_out = _all_possible(result, inputs)
+    else:
+        chosen = _asked_for(metrics, result, inputs)
+        left_out = {}
     columns: dict[str, Any] = {"source": result.source, "status": result.status}
     for metric in chosen:
-        if metric.name in columns:
-            raise ValueError(f"Two columns would be called {metric.name!r}; ask for it once.")
-        columns[metric.name] = _scores(metric, result, given)
-    frame = pd.DataFrame(columns)
-    frame.attrs = {
-        "direction": {metric.name: metric.direction for metric in chosen},
-        "left_out": left_out,
-    }
-    return frame
+        columns[metric.name] = _compute(metric, result, inputs)
+    return Scores.from_columns(columns, chosen, left_out)
 
 
 def list_metrics() -> pd.DataFrame:
-    """Every metric by name: its direction, what it needs, the data it is for, what it means."""
+    """List every metric by name.
+
+    Returns
+    -------
+    DataFrame
+        One row per metric: `name`, `direction`, `needs` (what it takes besides the result),
+        `modalities` (the data it is for), `meaning` (its definition in one line).
+
+    Examples
+    --------
+    >>> list_metrics().set_index("name").loc["l1", "meaning"]
+    "Σ |x' − x|."
+    """
     return pd.DataFrame(
         {
             "name": name,
@@ -98,27 +124,49 @@ def list_metrics() -> pd.DataFrame:
     )
 
 
-def _choose(
-    metrics: str | Metric | Sequence[str | Metric] | None,
-    result: Counterfactuals,
-    given: MetricInputs,
+def _all_possible(
+    result: Counterfactuals, inputs: MetricInputs
 ) -> tuple[list[Metric], dict[str, str]]:
-    """The metrics to compute, and why others are left out; one that was asked for is never left out."""
-    if metrics is None:
-        every = [kind() for kind in METRICS.values()]
-        left_out = {metric.name: metric.lacks(result, given) for metric in every}
-        left_out = {name: reason for name, reason in left_out.items() if reason}
-        return [metric for metric in every if metric.name not in left_out], left_out
+    """Return the metrics that can be computed, and why the others can't."""
+    possible = []
+    left_out = {}
+    for kind in METRICS.values():
+        metric = kind()
+        reason = metric.lacks(result, inputs)
+        if reason:
+            left_out[metric.name] = reason
+        else:
+            possible.append(metric)
+    return possible, left_out
+
+
+def _asked_for(
+    metrics: str | Metric | Sequence[str | Metric],
+    result: Counterfactuals,
+    inputs: MetricInputs,
+) -> list[Metric]:
+    """Return the metrics that were asked for; raise where one can't be computed."""
     asked = [metrics] if isinstance(metrics, str | Metric) else metrics
-    chosen = [_metric(metric) for metric in asked]
-    for metric in chosen:
-        reason = metric.lacks(result, given)
+    chosen: list[Metric] = []
+    taken = set()
+    for metric in map(_as_metric, asked):
+        if metric.name in taken:
+            raise ValueError(f"Two columns would be called {metric.name!r}; ask for it once.")
+        if metric.name in OTHER_COLUMNS:
+            raise ValueError(
+                f"A metric can't be called {metric.name!r}: tables of results have a column of "
+                f"that name. Reserved: {', '.join(sorted(OTHER_COLUMNS))}."
+            )
+        reason = metric.lacks(result, inputs)
         if reason:
             raise ValueError(f"The metric {metric.name!r} {reason}.")
-    return chosen, {}
+        chosen.append(metric)
+        taken.add(metric.name)
+    return chosen
 
 
-def _metric(metric: str | Metric) -> Metric:
+def _as_metric(metric: str | Metric) -> Metric:
+    """Return a metric itself, or the one of a name."""
     if isinstance(metric, Metric):
         return metric
     if not isinstance(metric, str):
@@ -128,11 +176,16 @@ def _metric(metric: str | Metric) -> Metric:
     return METRICS[metric]()
 
 
-def _scores(metric: Metric, result: Counterfactuals, given: MetricInputs) -> Array:
-    scores = np.asarray(metric.compute(result, given), dtype=float)
+def _compute(
+    metric: Metric,
+    result: Counterfactuals,
+    inputs: MetricInputs,
+) -> Array:
+    """Compute one column; raise where it does not have one number per counterfactual."""
+    scores = np.asarray(metric.compute(result, inputs), dtype=float)
     if scores.shape != (len(result),):
         raise ValueError(
-            f"The metric {metric.name!r} gave shape {scores.shape} for {len(result)} counterfactuals. "
-            "Accepted: one number for each."
+            f"The metric {metric.name!r} gave shape {scores.shape} for {len(result)} "
+            "counterfactuals. Accepted: one number for each."
         )
     return scores

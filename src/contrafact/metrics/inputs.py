@@ -1,4 +1,4 @@
-"""Reference: the rows counterfactuals are compared with; MetricInputs: all that is passed besides the result."""
+"""Inputs of metrics besides the result: reference rows, models, and scores that metrics share."""
 
 from __future__ import annotations
 
@@ -10,21 +10,40 @@ import numpy as np
 
 from ..data.cleaning import describe_nonfinite
 from ..data.dataset import Dataset, as_labels
+from ..deprecation import warn_renamed
 from ..engine.result import Counterfactuals
 from ..models.classifier import Array, Classifier, as_classifier
 from .metric import as_array, instance_shape
 
-#: numbers handed to a model at once, which bounds memory
+#: numbers passed to a model at once, which bounds memory
 MAX_ELEMENTS = 2**24
 
 
 class Reference:
-    """Reference rows and their labels. Detectors are fitted to it once: keep it to score several results.
+    """Hold reference rows, their labels, and the detectors fitted to them.
+
+    Every detector is fitted once. Keep the object to score several results against the same rows.
 
     Parameters
     ----------
-    X : rows of the same shape as the instances explained.
-    y : their classes, optional.
+    X : array of shape (m, *instance)
+        Rows of the same shape as the instances explained, NumPy or torch, all finite.
+    y : array of shape (m,), optional
+        Their classes.
+
+    Attributes
+    ----------
+    X : ndarray of shape (m, *instance)
+        The rows as given.
+    rows : ndarray of float64, shape (m, d)
+        The rows, flattened.
+    labels : ndarray of shape (m,) or None
+        The classes.
+
+    Raises
+    ------
+    ValueError
+        Where X contains NaN or infinite values, or y has another length.
 
     Examples
     --------
@@ -35,73 +54,148 @@ class Reference:
 
     def __init__(self, X: Any, y: Any = None) -> None:
         self.X = as_array(X)
-        problem = describe_nonfinite(self.X, "The reference") if self.X.dtype.kind == "f" else None
-        if problem:
-            raise ValueError(problem)
-        self.rows: Array = self.X.reshape(len(self.X), int(np.prod(self.X.shape[1:]))).astype(
-            np.float64
-        )
-        self.labels = (
-            None if y is None else as_labels(as_array(y), "The reference's y", len(self.X))
-        )
+        if self.X.dtype.kind == "f":
+            problem = describe_nonfinite(self.X, "The reference")
+            if problem:
+                raise ValueError(problem)
+        size = int(np.prod(self.X.shape[1:]))
+        rows = self.X.reshape(len(self.X), size)
+        self.rows: Array = rows.astype(np.float64)
+        self.labels: Array | None = None
+        if y is not None:
+            self.labels = as_labels(as_array(y), "The reference's y", len(self.X))
         self._fitted: dict[Hashable, Any] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Reference, (self.X, self.labels)  # what was fitted is fitted again on the other side
+        return Reference, (self.X, self.labels)  # fitted detectors are fitted again after loading
 
     @classmethod
     def read(cls, reference: Any, result: Counterfactuals) -> Reference:
-        """`X`, a pair `(X, y)`, a Dataset or a Reference, checked against the instances of a result."""
-        if isinstance(reference, Dataset):
-            reference = (reference.X_train, reference.y_train)
-        if isinstance(reference, tuple) and len(reference) != 2:
-            raise ValueError(
-                f"reference is a tuple of {len(reference)}; accepted: X, or the pair (X, y)."
-            )
+        """Convert reference data and check them against the instances of a result.
+
+        Parameters
+        ----------
+        reference : array, tuple (X, y), Dataset or Reference
+            Of a Dataset, the training part is taken.
+        result : Counterfactuals
+            The result to be compared with the reference.
+
+        Returns
+        -------
+        Reference
+            The object given, where it is one already.
+
+        Raises
+        ------
+        ValueError
+            Where shapes do not match, no row is given, or no label is a class of the result.
+        """
         if isinstance(reference, Reference):
             known = reference
+        elif isinstance(reference, Dataset):
+            known = cls(reference.X_train, reference.y_train)
+        elif isinstance(reference, tuple):
+            if len(reference) != 2:
+                raise ValueError(
+                    f"reference is a tuple of {len(reference)}; accepted: X, or the pair (X, y)."
+                )
+            known = cls(*reference)
         else:
-            known = cls(*reference) if isinstance(reference, tuple) else cls(reference)
-        given, shape = known.X.shape, instance_shape(result)
-        lifted = (1, *given[1:]) if result.modality == "series" and len(given) == 2 else given[1:]
-        if lifted != shape or not given[0]:
-            raise ValueError(
-                f"The reference has shape {given}; the instances of this result have shape {shape}, so "
-                f"accepted is (m, {', '.join(map(str, shape))}) with at least one row."
-            )
-        labels = known.labels
-        if labels is not None and not set(labels.tolist()) & set(result.classes.tolist()):
-            found, wanted = (
-                ", ".join(map(repr, np.unique(c)[:9].tolist())) for c in (labels, result.classes)
-            )
-            raise ValueError(
-                f"The reference's labels are {found}; the classes of this result are {wanted}."
-            )
+            known = cls(reference)
+        known._check_shape(result)
+        known._check_labels(result)
         return known
 
+    def _check_shape(self, result: Counterfactuals) -> None:
+        """Raise where the rows do not have the shape of the result's instances."""
+        given = self.X.shape
+        wanted = instance_shape(result)
+        row_shape = given[1:]
+        if result.modality == "series" and len(given) == 2:
+            row_shape = (1, *row_shape)
+        if row_shape != wanted or given[0] == 0:
+            accepted = ", ".join(map(str, wanted))
+            raise ValueError(
+                f"The reference has shape {given}; the instances of this result have shape "
+                f"{wanted}, so accepted is (m, {accepted}) with at least one row."
+            )
+
+    def _check_labels(self, result: Counterfactuals) -> None:
+        """Raise where no label is a class of the result."""
+        if self.labels is None:
+            return
+        known = set(self.labels.tolist())
+        if known.intersection(result.classes.tolist()):
+            return
+        raise ValueError(
+            f"The reference's labels are {_listed(self.labels)}; the classes of this result are "
+            f"{_listed(result.classes)}."
+        )
+
     def fitted(self, key: Hashable, fit: Callable[[], Any]) -> Any:
-        """What `fit` makes of the reference, made once."""
+        """Return what `fit` makes of the reference, computed once per key.
+
+        Parameters
+        ----------
+        key : hashable
+            What the fit depends on besides the reference.
+        fit : function without arguments
+            Called where the key is new.
+
+        Returns
+        -------
+        object
+            The result of `fit`, kept for the next call.
+        """
         if key not in self._fitted:
             self._fitted[key] = fit()
         return self._fitted[key]
 
     def of_class(self, label: Any) -> Array:
-        """Rows that carry a label, (m, d)."""
+        """Return the rows of a label, shape (rows, d); the reference must have labels."""
         assert self.labels is not None
         return np.asarray(self.rows[self.labels == label])
 
     def spread(self, result: Counterfactuals) -> Array:
-        """Standard deviation per value, (d,): of a feature, or of all the values of a channel."""
+        """Compute the standard deviation of every value.
+
+        Parameters
+        ----------
+        result : Counterfactuals
+            Tells the kind of data and the shape of an instance.
+
+        Returns
+        -------
+        ndarray of shape (d,)
+            Of each feature of a row; of series and images, that of all values of the channel.
+        """
         if result.modality == "row":
-            return np.asarray(self.rows.std(0))
-        shape = instance_shape(result)
-        per_channel = self.rows.reshape(len(self.rows), shape[0], -1).std((0, 2))
-        return np.repeat(per_channel, int(np.prod(shape[1:])))
+            return np.asarray(self.rows.std(axis=0))
+        n_channels, *rest = instance_shape(result)
+        by_channel = self.rows.reshape(len(self.rows), n_channels, -1)
+        deviation = by_channel.std(axis=(0, 2))
+        return np.repeat(deviation, int(np.prod(rest)))
 
 
 @dataclass
 class MetricInputs:
-    """What was passed besides the result, and scores that several metrics share."""
+    """Hold what was passed besides the result, and scores that several metrics share.
+
+    Parameters
+    ----------
+    reference : Reference, optional
+        Rows to compare with.
+    model : object, optional
+        The model that was explained; default: that of the explainer.
+    explainer : object, optional
+        The fitted explainer.
+    other_model : object, optional
+        A model for the same classes that was trained independently.
+    autoencoder : Autoencoder or str, optional
+        A fitted autoencoder, or the name of one to fit to the reference.
+    shared : dict, default={}
+        Scores that were computed already, for metrics that build on the same ones.
+    """
 
     reference: Reference | None = None
     model: Any = None
@@ -114,54 +208,154 @@ class MetricInputs:
         if self.model is None:
             self.model = getattr(self.explainer, "classifier_", None)
 
-    def kinds(self, result: Counterfactuals) -> frozenset[str]:
-        """Which of `NEEDS` are there."""
+    def available(self, result: Counterfactuals) -> frozenset[str]:
+        """Return which of the things a metric can need are there.
+
+        Parameters
+        ----------
+        result : Counterfactuals
+            The result to be scored; its `info` may have a saliency map.
+
+        Returns
+        -------
+        frozenset of str
+            Values that `Metric.needs` can have.
+        """
         parts = ("reference", "model", "explainer", "other_model", "autoencoder")
         found = {part for part in parts if getattr(self, part) is not None}
         if self.reference is not None and self.reference.labels is not None:
             found.add("labels")
-        if {"saliency", "importance"} & set(result.info):
+        if "saliency" in result.info or "importance" in result.info:
             found.add("saliency")
         return frozenset(found)
 
-    def known(self) -> Reference:
-        """The reference; for metrics that need one."""
-        assert self.reference is not None
+    def require_reference(self) -> Reference:
+        """Return the reference.
+
+        Returns
+        -------
+        Reference
+            Never None.
+
+        Raises
+        ------
+        ValueError
+            Where there is none: the metric did not list "reference" in its `needs`.
+        """
+        if self.reference is None:
+            raise ValueError(
+                'No reference was passed. A metric that uses it lists "reference" in its `needs`.'
+            )
         return self.reference
 
+    def kinds(self, result: Counterfactuals) -> frozenset[str]:
+        """Return `available(result)`; the old name."""
+        warn_renamed("MetricInputs.kinds", "MetricInputs.available")
+        return self.available(result)
 
-def classifier_of(model: Any, name: str, result: Counterfactuals) -> Classifier:
-    """The user's model, which has to know the classes wanted."""
-    nameless = not isinstance(model, Classifier) and not hasattr(model, "classes_")
-    # A module or function has no class names of its own; those of the result are meant.
-    classifier = as_classifier(model, classes=result.classes if nameless else None)
-    if len(result):
-        classifier.infer_classes(as_array(result.X[:1]), result.classes)
-        known = classifier.classes.tolist()
-        unknown = [label for label in result.target.tolist() if label not in known]
-        if unknown:
-            raise ValueError(
-                f"{name} does not know the class {unknown[0]!r}. Its classes: {known}."
-            )
+    def known(self) -> Reference:
+        """Return `require_reference()`; the old name."""
+        warn_renamed("MetricInputs.known", "MetricInputs.require_reference")
+        return self.require_reference()
+
+
+def classifier_of(
+    model: Any,
+    name: str,
+    result: Counterfactuals,
+) -> Classifier:
+    """Wrap a user's model, and check that it knows the target classes of a result.
+
+    Parameters
+    ----------
+    model : object
+        Anything that `as_classifier` accepts.
+    name : str
+        The argument that it was passed as, for the message.
+    result : Counterfactuals
+        The result whose target classes have to be known.
+
+    Returns
+    -------
+    Classifier
+        The wrapped model, its classes named.
+
+    Raises
+    ------
+    ValueError
+        Where a target class is unknown to the model.
+    """
+    has_names = isinstance(model, Classifier) or hasattr(model, "classes_")
+    # A module or function has no class names of its own, so those of the result are meant.
+    classifier = as_classifier(model, classes=None if has_names else result.classes)
+    if len(result) == 0:
+        return classifier
+    classifier.infer_classes(as_array(result.X[:1]), result.classes)
+    known = classifier.classes.tolist()
+    for label in result.target.tolist():
+        if label not in known:
+            raise ValueError(f"{name} does not know the class {label!r}. Its classes: {known}.")
     return classifier
 
 
-def ask(
-    classifier: Classifier, result: Counterfactuals, variants: Callable[[Array], Array], count: int
+def ask_variants(
+    classifier: Classifier,
+    result: Counterfactuals,
+    make_variants: Callable[[Array], Array],
+    count: int,
 ) -> tuple[Array, Array]:
-    """What a model says of `count` variants of every row: labels and P(c), both (n, count).
+    """Ask a model about several variants of every row.
 
-    variants : positions of rows → (rows, count, d); called for some rows at a time, which bounds memory.
+    Parameters
+    ----------
+    classifier : Classifier
+        The model.
+    result : Counterfactuals
+        n counterfactuals; P(c) is that of each row's target class.
+    make_variants : function
+        Maps positions of rows, shape (rows,), to variants, shape (rows, count, d). It is called
+        for some rows at a time, which bounds memory.
+    count : int
+        Number of variants per row.
+
+    Returns
+    -------
+    labels : ndarray of shape (n, count)
+        The model's class of every variant.
+    p_target : ndarray of float, shape (n, count)
+        P(c) of every variant.
     """
-    n, shape = len(result), tuple(result.X.shape[1:])
-    step = max(1, MAX_ELEMENTS // max(1, count * int(np.prod(shape))))
-    column = {label: i for i, label in enumerate(classifier.classes.tolist())} if n else {}
-    wanted = np.array([column[label] for label in result.target.tolist()], dtype=int)
-    labels, p = [result.target[:0].reshape(0, count)], [np.empty((0, count))]
+    n = len(result)
+    shape = tuple(result.X.shape[1:])
+    row_elements = count * int(np.prod(shape))
+    step = max(1, MAX_ELEMENTS // max(1, row_elements))
+    wanted = _target_columns(classifier, result)
+    labels = [result.target[:0].reshape(0, count)]
+    p_target = [np.empty((0, count))]
     for start in range(0, n, step):
         rows = np.arange(start, min(n, start + step))
-        verdict = classifier.verdict(variants(rows).reshape(-1, *shape))
-        labels.append(classifier.classes[verdict.label.cpu().numpy()].reshape(-1, count))
-        proba = verdict.proba.cpu().numpy().reshape(len(rows), count, -1)
-        p.append(np.take_along_axis(proba, wanted[rows, None, None], 2)[:, :, 0])
-    return np.concatenate(labels), np.concatenate(p)
+        variants = make_variants(rows)  # (rows, count, d)
+        verdict = classifier.verdict(variants.reshape(-1, *shape))
+        index = verdict.label.cpu().numpy()
+        labels.append(classifier.classes[index].reshape(-1, count))
+        proba = verdict.proba.cpu().numpy()
+        proba = proba.reshape(len(rows), count, -1)  # (rows, count, classes)
+        column = wanted[rows, None, None]
+        p_wanted = np.take_along_axis(proba, column, axis=2)
+        p_target.append(p_wanted[:, :, 0])
+    return np.concatenate(labels), np.concatenate(p_target)
+
+
+def _target_columns(classifier: Classifier, result: Counterfactuals) -> Array:
+    """Return the position of every row's target among the classes of the model, shape (n,)."""
+    if len(result) == 0:
+        return np.empty(0, dtype=int)
+    classes = classifier.classes.tolist()
+    columns = [classes.index(label) for label in result.target.tolist()]
+    return np.array(columns, dtype=int)
+
+
+def _listed(values: Array) -> str:
+    """Return up to nine different values, as text."""
+    different = np.unique(values).tolist()
+    return ", ".join(map(repr, different[:9]))

@@ -1,4 +1,4 @@
-"""Metric: one question about every counterfactual."""
+"""The base class of metrics, and views of a result that metrics share."""
 
 from __future__ import annotations
 
@@ -14,28 +14,49 @@ from ..models.classifier import Array
 if TYPE_CHECKING:
     from .inputs import MetricInputs
 
-#: What a metric can need, and how to give it.
+#: what a metric can need, and how to pass it
 NEEDS = {
     "reference": "reference=X, rows of the same shape as those explained",
     "labels": "reference=(X, y), rows of the same shape as those explained and their classes",
     "model": "model=, the model that was explained",
     "explainer": "explainer=, the fitted explainer",
     "other_model": "other_model=, a model for the same classes that was trained independently",
-    "autoencoder": 'autoencoder=, a fitted Autoencoder, or "cnn" or "lstm" to fit one to the reference',
+    "autoencoder": (
+        'autoencoder=, a fitted Autoencoder, or "cnn" or "lstm" to fit one to the reference'
+    ),
     "saliency": 'a result whose info has "saliency" or "importance", as CELS and NativeGuide give',
 }
 
 
 class Metric(ABC):
-    """One number per counterfactual.
+    """Score every counterfactual of a result with one number.
 
-    A metric scores every row it is given, failed ones too: a failure keeps its best attempt, and that is what
-    is measured. The first line of a metric's docstring says what it means.
+    A metric scores every row, failed ones too: a failure keeps its best attempt, and that attempt
+    is measured. To write one, set the attributes below and implement `compute`. The first line of
+    the docstring is the definition that `list_metrics` and reports show.
 
-    name : the column it fills; no two definitions share one.
-    direction : "min" when less is better, "max" when more is.
-    needs : what it takes besides the result, keys of `NEEDS`.
-    modalities : the kinds of data for which it makes sense.
+    Attributes
+    ----------
+    name : str
+        The column that the metric fills. No two definitions share a name.
+    direction : {"min", "max"}
+        "min" when less is better, "max" when more is better.
+    needs : frozenset of str, default=frozenset()
+        What the metric takes besides the result: any of "reference", "labels", "model",
+        "explainer", "other_model", "autoencoder", "saliency".
+    modalities : tuple of str, default=("series", "image", "row")
+        The kinds of data that the metric is defined for.
+
+    Examples
+    --------
+    >>> class Largest(Metric):
+    ...     '''Largest value of x'.'''
+    ...     name = "largest"
+    ...     direction = "min"
+    ...     def compute(self, result, inputs):
+    ...         return as_array(result.X_cf).reshape(len(result), -1).max(axis=1)
+    >>> Largest().direction
+    'min'
     """
 
     name: ClassVar[str]
@@ -44,44 +65,79 @@ class Metric(ABC):
     modalities: ClassVar[tuple[str, ...]] = ("series", "image", "row")
 
     @abstractmethod
-    def compute(self, result: Counterfactuals, given: MetricInputs) -> Array:
-        """Scores (n,), floats; NaN only where the metric's docstring says it is undefined."""
+    def compute(self, result: Counterfactuals, inputs: MetricInputs) -> Array:
+        """Compute the score of every row.
 
-    def lacks(self, result: Counterfactuals, given: MetricInputs) -> str:
-        """Why it can't be computed here; empty where it can."""
+        Parameters
+        ----------
+        result : Counterfactuals
+            n counterfactuals, failed ones included.
+        inputs : MetricInputs
+            What was passed besides the result; everything in `needs` is there.
+
+        Returns
+        -------
+        ndarray of float, shape (n,)
+            NaN only where the metric's docstring says that it is undefined.
+        """
+
+    def lacks(self, result: Counterfactuals, inputs: MetricInputs) -> str:
+        """Return why the metric can't be computed here.
+
+        Parameters
+        ----------
+        result : Counterfactuals
+            The result to be scored.
+        inputs : MetricInputs
+            What was passed besides the result.
+
+        Returns
+        -------
+        str
+            The reason, to follow the name of the metric; empty where it can be computed.
+        """
         if result.modality not in self.modalities:
-            return f"is for {' and '.join(self.modalities)} data; this result holds {result.modality} data"
-        missing = self.needs - given.kinds(result)
-        if missing:
-            hints = [NEEDS.get(need, need) for need in sorted(missing - _told_by(missing))]
-            return f"needs more than the result: pass {' and '.join(hints)}"
-        return ""
-
-
-def _told_by(missing: frozenset[str]) -> frozenset[str]:
-    """The hint for labels tells how to give a reference too."""
-    return frozenset({"reference"}) if "labels" in missing else frozenset()
+            accepted = " and ".join(self.modalities)
+            return f"is for {accepted} data; this result holds {result.modality} data"
+        missing = set(self.needs - inputs.available(result))
+        if not missing:
+            return ""
+        if "labels" in missing:
+            missing.discard("reference")  # the hint for labels says how to pass both
+        hints = [NEEDS.get(need, need) for need in sorted(missing)]
+        return f"needs more than the result: pass {' and '.join(hints)}"
 
 
 def as_array(values: Any) -> Array:
-    """NumPy view of a NumPy or torch array."""
-    return np.asarray(values.detach().cpu() if isinstance(values, Tensor) else values)
+    """Return NumPy or torch values as a NumPy array, without a copy where possible."""
+    if isinstance(values, Tensor):
+        values = values.detach().cpu()
+    return np.asarray(values)
 
 
-def flat(result: Counterfactuals) -> tuple[Array, Array]:
-    """Instances and counterfactuals as float64 (n, size), so that differences are not rounded twice."""
+def flat_arrays(result: Counterfactuals) -> tuple[Array, Array]:
+    """Return X and X_cf as float64 of shape (n, d), so that differences are not rounded twice."""
     size = int(np.prod(instance_shape(result)))
-    before, after = (as_array(x).reshape(len(result), size) for x in (result.X, result.X_cf))
-    return before.astype(np.float64), after.astype(np.float64)
+    x = as_array(result.X).reshape(len(result), size)
+    x_cf = as_array(result.X_cf).reshape(len(result), size)
+    return x.astype(np.float64), x_cf.astype(np.float64)
 
 
-def moved(result: Counterfactuals) -> Array:
-    """|x' − x|, (n, d)."""
-    before, after = flat(result)
-    return np.asarray(np.abs(after - before))
+def absolute_change(result: Counterfactuals) -> Array:
+    """Return |x' − x| as float64 of shape (n, d)."""
+    x, x_cf = flat_arrays(result)
+    return np.asarray(np.abs(x_cf - x))
+
+
+def flat_changed(result: Counterfactuals) -> Array:
+    """Return the mask of changed values, `result.changed`, with shape (n, d)."""
+    size = int(np.prod(instance_shape(result)))
+    return as_array(result.changed).reshape(len(result), size)
 
 
 def instance_shape(result: Counterfactuals) -> tuple[int, ...]:
-    """Of one instance, series with their channel axis."""
+    """Return the shape of one instance; series have their channel axis."""
     shape = tuple(result.X.shape[1:])
-    return (1, *shape) if result.modality == "series" and len(shape) == 1 else shape
+    if result.modality == "series" and len(shape) == 1:
+        return (1, *shape)
+    return shape

@@ -1,48 +1,55 @@
-"""Stability: does the answer hold when the input, the counterfactual or the model is a little other?"""
+"""Stability: whether the answer holds when input, counterfactual or model differ slightly."""
 
 from __future__ import annotations
 
 import numpy as np
+from typing_extensions import override
 
 from ..engine.result import Counterfactuals
 from ..models.classifier import Array
 from ..numerics.randomness import row_normal, row_seeds
-from .inputs import MetricInputs, ask, classifier_of
-from .metric import Metric, as_array, flat
+from .inputs import MetricInputs, ask_variants, classifier_of
+from .metric import Metric, as_array, flat_arrays
 
 
 class Lipschitz(Metric):
     """Largest ‖E(x + ε) − E(x)‖ / ‖ε‖ of 3 draws ε, E the explainer asked for class c again.
 
     ε is normal, a hundredth of the reference's spread. E is asked with this result's `refine` and
-    `confidence`, for one counterfactual, without constraints or budget. NaN where the reference does not
-    vary.
+    `confidence`, for one counterfactual, without constraints or budget. NaN where the reference
+    does not vary.
     """
 
-    name, direction, needs = "lipschitz", "min", frozenset({"explainer", "reference"})
+    name = "lipschitz"
+    direction = "min"
+    needs = frozenset({"explainer", "reference"})
     noise = 0.01
     n_draws = 3
 
-    def compute(self, result: Counterfactuals, given: MetricInputs) -> Array:
-        x, _ = flat(result)
-        n, m = len(x), self.n_draws + 1
-        noise = self.noise * given.known().spread(result) * _draws(x, self.n_draws)
-        inputs = np.concatenate([x[:, None], x[:, None] + noise], axis=1)
+    @override
+    def compute(self, result: Counterfactuals, inputs: MetricInputs) -> Array:
+        x, _ = flat_arrays(result)
+        n, d = x.shape
+        n_asked = self.n_draws + 1  # the instance itself, and the draws around it
+        spread = inputs.require_reference().spread(result)
+        noise = self.noise * spread * _draw_normal(x, self.n_draws)
+        center = x[:, None]
+        asked = np.concatenate([center, center + noise], axis=1)  # (n, asked, d)
+
         options = result.provenance.get("options", {})
-        again = given.explainer.explain(
-            inputs.reshape(n * m, *result.X.shape[1:]),
-            np.repeat(result.target, m),
+        again = inputs.explainer.explain(
+            asked.reshape(n * n_asked, *result.X.shape[1:]),
+            np.repeat(result.target, n_asked),
             refine=options.get("refine", False),
             confidence=options.get("confidence"),
             random_state=result.provenance.get("seed"),
         )
-        x_cf = as_array(again.X_cf).reshape(n, m, x.shape[1])
-        step, answer = (
-            np.linalg.norm(part[:, 1:] - part[:, :1], axis=2) for part in (inputs, x_cf)
-        )
-        return np.asarray(
-            np.divide(answer, step, out=np.full(step.shape, np.nan), where=step > 0).max(1)
-        )
+        answers = as_array(again.X_cf).reshape(n, n_asked, d)
+        step = _distance_to_first(asked)
+        answer_step = _distance_to_first(answers)
+        undefined = np.full(step.shape, np.nan)
+        ratio = np.divide(answer_step, step, out=undefined, where=step > 0)
+        return np.asarray(ratio.max(axis=1))
 
 
 class NoiseValidity(Metric):
@@ -51,40 +58,61 @@ class NoiseValidity(Metric):
     ε is normal, a twentieth of the reference's spread (of a feature, or of a channel's values).
     """
 
-    name, direction, needs = "noise_validity", "max", frozenset({"model", "reference"})
+    name = "noise_validity"
+    direction = "max"
+    needs = frozenset({"model", "reference"})
     noise = 0.05
     n_draws = 20
 
-    def compute(self, result: Counterfactuals, given: MetricInputs) -> Array:
-        classifier = classifier_of(given.model, "model", result)
-        _, x_cf = flat(result)
-        scale = self.noise * given.known().spread(result)
+    @override
+    def compute(self, result: Counterfactuals, inputs: MetricInputs) -> Array:
+        classifier = classifier_of(inputs.model, "model", result)
+        _, x_cf = flat_arrays(result)
+        scale = self.noise * inputs.require_reference().spread(result)
 
-        def noisy(rows: Array) -> Array:
-            return x_cf[rows, None] + scale * _draws(x_cf[rows], self.n_draws)
+        def add_noise(rows: Array) -> Array:
+            center = x_cf[rows, None]
+            return center + scale * _draw_normal(x_cf[rows], self.n_draws)
 
-        labels, _ = ask(classifier, result, noisy, self.n_draws)
-        return np.asarray((labels == result.target[:, None]).mean(1))
+        labels, _ = ask_variants(classifier, result, add_noise, self.n_draws)
+        is_target = labels == result.target[:, None]
+        return np.asarray(is_target.mean(axis=1))
 
 
 class TransferValidity(Metric):
     """1 where an independently trained model says c of x', else 0.
 
-    Adversarial noise fools the one model it was made for; a change that explains holds for others too.
+    Adversarial noise fools the model that it was made for; a change that explains the class holds
+    for other models too.
     """
 
-    name, direction, needs = "transfer_validity", "max", frozenset({"other_model"})
+    name = "transfer_validity"
+    direction = "max"
+    needs = frozenset({"other_model"})
 
-    def compute(self, result: Counterfactuals, given: MetricInputs) -> Array:
-        classifier = classifier_of(given.other_model, "other_model", result)
-        _, x_cf = flat(result)
-        labels, _ = ask(classifier, result, lambda rows: x_cf[rows, None], 1)
+    @override
+    def compute(self, result: Counterfactuals, inputs: MetricInputs) -> Array:
+        classifier = classifier_of(inputs.other_model, "other_model", result)
+        _, x_cf = flat_arrays(result)
+
+        def unchanged(rows: Array) -> Array:
+            return x_cf[rows, None]
+
+        labels, _ = ask_variants(classifier, result, unchanged, 1)
         return np.asarray(labels[:, 0] == result.target, dtype=float)
 
 
 STABILITY: tuple[type[Metric], ...] = (Lipschitz, NoiseValidity, TransferValidity)
 
 
-def _draws(x: Array, count: int) -> Array:
-    """Normal numbers (n, count, d) that belong to the rows: the same wherever a row stands."""
-    return row_normal(row_seeds(x, 0), count * x.shape[1]).reshape(len(x), count, x.shape[1])
+def _draw_normal(x: Array, count: int) -> Array:
+    """Draw normal numbers (n, count, d) that depend on each row alone, wherever it stands."""
+    n, d = x.shape
+    seeds = row_seeds(x, 0)
+    return row_normal(seeds, count * d).reshape(n, count, d)
+
+
+def _distance_to_first(points: Array) -> Array:
+    """Return the distance of every point but the first to the first; (n, m + 1, d) to (n, m)."""
+    difference = points[:, 1:] - points[:, :1]
+    return np.asarray(np.linalg.norm(difference, axis=2))

@@ -1,11 +1,13 @@
-"""Validity and cost: did it work, and what did it take?
+"""Validity and cost: whether the counterfactual reached its target, and what it took.
 
-Here and in the other dimensions, x is the instance, x' its counterfactual and c the target class.
+Here and in the other modules of metrics, x is the instance, x' its counterfactual and c the target
+class.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from typing_extensions import override
 
 from ..engine.result import Counterfactuals
 from ..models.classifier import Array
@@ -16,9 +18,11 @@ from .metric import Metric
 class Valid(Metric):
     """1 where the model says c of x', else 0."""
 
-    name, direction = "valid", "max"
+    name = "valid"
+    direction = "max"
 
-    def compute(self, result: Counterfactuals, given: MetricInputs) -> Array:
+    @override
+    def compute(self, result: Counterfactuals, inputs: MetricInputs) -> Array:
         return result.valid.astype(float)
 
 
@@ -28,27 +32,33 @@ class Flipped(Metric):
     0 also where the model could not be asked about one of them.
     """
 
-    name, direction = "flipped", "max"
+    name = "flipped"
+    direction = "max"
 
-    def compute(self, result: Counterfactuals, given: MetricInputs) -> Array:
+    @override
+    def compute(self, result: Counterfactuals, inputs: MetricInputs) -> Array:
         return flipped(result).astype(float)
 
 
 class TargetConfidence(Metric):
     """P(c | x'); NaN where the model could not be asked about x'."""
 
-    name, direction = "target_confidence", "max"
+    name = "target_confidence"
+    direction = "max"
 
-    def compute(self, result: Counterfactuals, given: MetricInputs) -> Array:
+    @override
+    def compute(self, result: Counterfactuals, inputs: MetricInputs) -> Array:
         return result.target_proba[:, 1].astype(float)
 
 
 class ConfidenceGain(Metric):
     """P(c | x') − P(c | x); NaN where the model could not be asked about one of them."""
 
-    name, direction = "confidence_gain", "max"
+    name = "confidence_gain"
+    direction = "max"
 
-    def compute(self, result: Counterfactuals, given: MetricInputs) -> Array:
+    @override
+    def compute(self, result: Counterfactuals, inputs: MetricInputs) -> Array:
         before, after = result.target_proba.astype(float).T
         return np.asarray(after - before)
 
@@ -56,18 +66,22 @@ class ConfidenceGain(Metric):
 class Seconds(Metric):
     """Seconds spent, the row's share of its batch."""
 
-    name, direction = "seconds", "min"
+    name = "seconds"
+    direction = "min"
 
-    def compute(self, result: Counterfactuals, given: MetricInputs) -> Array:
+    @override
+    def compute(self, result: Counterfactuals, inputs: MetricInputs) -> Array:
         return result.seconds.astype(float)
 
 
 class Calls(Metric):
     """Rows the model evaluated for this counterfactual."""
 
-    name, direction = "calls", "min"
+    name = "calls"
+    direction = "min"
 
-    def compute(self, result: Counterfactuals, given: MetricInputs) -> Array:
+    @override
+    def compute(self, result: Counterfactuals, inputs: MetricInputs) -> Array:
         return result.calls.astype(float)
 
 
@@ -76,6 +90,7 @@ COST: tuple[type[Metric], ...] = (Seconds, Calls)
 
 
 def flipped(result: Counterfactuals) -> Array:
-    """Where the model answered twice, and differently."""
-    answered = ~np.isnan(result.proba + result.cf_proba).any(1)
-    return np.asarray(answered & (result.cf_labels != result.labels))
+    """Return the mask of rows where the model answered twice, and differently, shape (n,)."""
+    unanswered = np.isnan(result.proba + result.cf_proba).any(axis=1)
+    differs = result.cf_labels != result.labels
+    return np.asarray(differs & ~unanswered)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..benchmark.statistics import correlations, friedman, wilcoxon_holm
+from ..benchmark import correlations, friedman, wilcoxon_holm
 from ..metrics import aggregate, list_metrics
 from .correlation_plots import plot_correlations
 from .pareto_plots import over_requests, plot_pareto

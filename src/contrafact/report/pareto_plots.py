@@ -13,7 +13,8 @@ from matplotlib.figure import Figure
 from matplotlib.text import Annotation, Text
 from matplotlib.transforms import Bbox
 
-from ..benchmark.statistics import direction_of, name_of, pareto_front
+from ..benchmark import pareto_front
+from ..benchmark.blocks import direction_of, name_of
 from ..metrics import Metric
 from ..models.classifier import Array
 from .canvas import blank_figure, save_figure
@@ -54,7 +55,7 @@ def plot_pareto(
     path : str or Path, optional
         Where to write it; .png, .svg or .pdf.
     failed_worst : bool, default=True
-        As in `contrafact.benchmark.statistics.block_means`.
+        As in `contrafact.benchmark.blocks.block_means`.
 
     Returns
     -------

@@ -13,7 +13,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ..benchmark.statistics import Comparison
+from ..benchmark.significance import Comparison
 from ..numerics import ceil_div
 from .canvas import WIDTH, blank_figure, save_figure
 from .grammar import counted

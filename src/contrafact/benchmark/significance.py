@@ -1,0 +1,395 @@
+"""Tests of significance: which methods differ over the blocks of a benchmark."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from ..metrics import Metric
+from ..models.classifier import Array
+from .blocks import direction_of, known_block_means, name_of, rank_means, ranks
+
+
+@dataclass(frozen=True)
+class Friedman:
+    """Hold the result of Friedman's test.
+
+    The hypothesis: every order of the k methods is equally likely in each of N blocks.
+
+    Parameters
+    ----------
+    statistic, p : float
+        Friedman's χ² with k − 1 degrees of freedom, corrected for ties, and its p-value.
+    f_statistic, f_p : float
+        Iman and Davenport's F, less conservative, with k − 1 and (k − 1)(N − 1) degrees of freedom.
+    n_methods, n_blocks : int
+        k and N.
+    """
+
+    statistic: float
+    p: float
+    f_statistic: float
+    f_p: float
+    n_methods: int
+    n_blocks: int
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Hold which methods can be told apart.
+
+    Parameters
+    ----------
+    metric : str
+        What was compared.
+    test : str
+        By which test.
+    alpha : float
+        At which level.
+    n_blocks : int
+        Over how many blocks.
+    mean_ranks : Series
+        By method, best first; 1 is best.
+    pairs : DataFrame
+        One row per pair: `a`, `b`, `p` (corrected), `different`.
+    cliques : list of tuple of str
+        The largest groups of methods of which no two are told apart, best first, each of two or
+        more.
+    critical_difference : float or None
+        Of mean ranks, where the test has one.
+    """
+
+    metric: str
+    test: str
+    alpha: float
+    n_blocks: int
+    mean_ranks: pd.Series[float]
+    pairs: pd.DataFrame
+    cliques: list[tuple[str, ...]]
+    critical_difference: float | None = None
+
+
+def friedman(
+    frame: pd.DataFrame,
+    metric: str | Metric,
+    *,
+    failed_worst: bool = True,
+) -> Friedman:
+    """Test whether the methods differ at all, with Iman and Davenport's correction.
+
+        χ² = (k − 1) Σ_j (R_j − N (k+1)/2)² / (Σ_ij r_ij² − N k (k+1)²/4)
+        F = (N − 1) χ² / (N (k − 1) − χ²)
+
+    with r_ij the rank of method j in block i and R_j its sum; without ties, the first is the
+    textbook's 12 / (N k (k+1)) Σ_j R_j² − 3 N (k+1). Methods that are equal everywhere have p = 1.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        A benchmark's table, one row per counterfactual.
+    metric : str or Metric
+        A metric's name, or a `Metric` that filled the column of its name.
+    failed_worst : bool, default=True
+        Counterfactuals that are not valid get the worst score of their block.
+
+    Returns
+    -------
+    Friedman
+        Both statistics and their p-values.
+
+    Raises
+    ------
+    ValueError
+        With fewer than two methods or two blocks.
+
+    References
+    ----------
+    Friedman: The use of ranks to avoid the assumption of normality implicit in the analysis of
+    variance. Journal of the American Statistical Association 32, 1937.
+    https://doi.org/10.1080/01621459.1937.10503522
+
+    Iman, Davenport: Approximations of the critical region of the Friedman statistic. Communications
+    in Statistics 9, 1980. https://doi.org/10.1080/03610928008827904
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"dataset": "toy", "classifier": "net", "seed": [0, 0, 1, 1, 2, 2],
+    ...                       "explainer": [*"ababab"], "instance": 0, "l2": [1, 2, 1, 3, 2, 4]})
+    >>> friedman(table, "l2").statistic
+    3.0
+    """
+    r = ranks(frame, metric, failed_worst=failed_worst).to_numpy()
+    N, k = _check_size(r)
+    within = np.sum(r**2) - N * k * (k + 1) ** 2 / 4
+    rank_sums = r.sum(axis=0)
+    between = np.sum((rank_sums - N * (k + 1) / 2) ** 2)
+    chi2 = (k - 1) * between / within if within > 0 else 0.0
+    rest = N * (k - 1) - chi2
+    all_agree = rest <= 1e-9 * N
+    f = np.inf if all_agree else (N - 1) * chi2 / rest
+    return Friedman(
+        statistic=float(chi2),
+        p=float(stats.chi2.sf(chi2, k - 1)),
+        f_statistic=float(f),
+        f_p=float(stats.f.sf(f, k - 1, (k - 1) * (N - 1))),
+        n_methods=k,
+        n_blocks=N,
+    )
+
+
+def nemenyi(
+    frame: pd.DataFrame,
+    metric: str | Metric,
+    alpha: float = 0.05,
+    *,
+    failed_worst: bool = True,
+) -> Comparison:
+    """Test every pair of methods by Nemenyi's test.
+
+    Two methods differ where their mean ranks differ by more than
+
+        CD = q √(k (k+1) / (6 N))
+
+    with √2 q the (1 − α) point of the studentized range of k normals.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        A benchmark's table, one row per counterfactual.
+    metric : str or Metric
+        A metric's name, or a `Metric` that filled the column of its name.
+    alpha : float, default=0.05
+        Level of the test.
+    failed_worst : bool, default=True
+        Counterfactuals that are not valid get the worst score of their block.
+
+    Returns
+    -------
+    Comparison
+        Mean ranks, pairs and cliques, with the critical difference.
+
+    References
+    ----------
+    Demšar: Statistical comparisons of classifiers over multiple data sets. Journal of Machine
+    Learning Research 7, 2006.
+
+    Examples
+    --------
+    >>> float(critical_difference(5, 10, alpha=0.05).round(3))
+    1.929
+    """
+    r = ranks(frame, metric, failed_worst=failed_worst)
+    N, k = _check_size(r.to_numpy())
+    limit = critical_difference(k, N, alpha)
+    mean_ranks = _mean_ranks(r)
+    pairs = _all_pairs(mean_ranks)
+    first = pairs["a"].map(mean_ranks)
+    second = pairs["b"].map(mean_ranks)
+    gap = (first - second).abs().to_numpy()
+    standard_error = np.sqrt(k * (k + 1) / (12 * N))
+    pairs["p"] = stats.studentized_range.sf(gap / standard_error, k, np.inf)
+    pairs["different"] = gap > limit
+    return Comparison(
+        metric=name_of(metric),
+        test="Nemenyi",
+        alpha=alpha,
+        n_blocks=N,
+        mean_ranks=mean_ranks,
+        pairs=pairs,
+        cliques=_cliques(list(mean_ranks.index), pairs),
+        critical_difference=float(limit),
+    )
+
+
+def critical_difference(
+    n_methods: int,
+    n_blocks: int,
+    alpha: float = 0.05,
+) -> np.float64:
+    """Compute Nemenyi's critical difference of mean ranks; the equation is that of `nemenyi`.
+
+    Parameters
+    ----------
+    n_methods : int
+        k.
+    n_blocks : int
+        N.
+    alpha : float, default=0.05
+        Level of the test.
+
+    Returns
+    -------
+    float
+        CD.
+    """
+    _check_alpha(alpha)
+    q = stats.studentized_range.ppf(1 - alpha, n_methods, np.inf) / np.sqrt(2)
+    scale = np.sqrt(n_methods * (n_methods + 1) / (6 * n_blocks))
+    return np.float64(q * scale)
+
+
+def wilcoxon_holm(
+    frame: pd.DataFrame,
+    metric: str | Metric,
+    alpha: float = 0.05,
+    *,
+    failed_worst: bool = True,
+) -> Comparison:
+    """Test every pair of methods by Wilcoxon's signed-rank test, p-values corrected by Holm.
+
+    Blocks where two methods are equal count as in Pratt's variant. A method that is missing in a
+    block loses it by more than any other difference.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        A benchmark's table, one row per counterfactual.
+    metric : str or Metric
+        A metric's name, or a `Metric` that filled the column of its name.
+    alpha : float, default=0.05
+        Level of the test.
+    failed_worst : bool, default=True
+        Counterfactuals that are not valid get the worst score of their block.
+
+    Returns
+    -------
+    Comparison
+        Mean ranks, pairs and cliques.
+
+    References
+    ----------
+    Wilcoxon: Individual comparisons by ranking methods. Biometrics Bulletin 1, 1945.
+    https://doi.org/10.2307/3001968
+
+    Pratt: Remarks on zeros and ties in the Wilcoxon signed rank procedures. Journal of the American
+    Statistical Association 54, 1959. https://doi.org/10.1080/01621459.1959.10501526
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"dataset": "toy", "classifier": "net", "seed": [0, 0, 1, 1, 2, 2],
+    ...                       "explainer": [*"ababab"], "instance": 0, "l2": [1, 2, 1, 3, 2, 4]})
+    >>> wilcoxon_holm(table, "l2").mean_ranks.to_dict()
+    {'a': 1.0, 'b': 2.0}
+    """
+    _check_alpha(alpha)
+    means = known_block_means(frame, metric, failed_worst=failed_worst)
+    N, _ = _check_size(means.to_numpy())
+    mean_ranks = _mean_ranks(rank_means(means, metric))
+    loss = means if direction_of(metric) == "min" else -means
+    loss = loss.fillna(np.inf)
+    pairs = _all_pairs(mean_ranks)
+    losses = {method: column.to_numpy() for method, column in loss.items()}
+    p = [_signed_rank(losses[a], losses[b]) for a, b in pairs.to_numpy()]
+    pairs["p"] = holm(np.array(p))
+    pairs["different"] = pairs["p"] < alpha
+    return Comparison(
+        metric=name_of(metric),
+        test="Wilcoxon-Holm",
+        alpha=alpha,
+        n_blocks=N,
+        mean_ranks=mean_ranks,
+        pairs=pairs,
+        cliques=_cliques(list(mean_ranks.index), pairs),
+    )
+
+
+def holm(p: Array) -> Array:
+    """Correct p-values for multiple testing by Holm's method.
+
+    p₍ᵢ₎ · (m − i + 1), in the order of the p-values never falling, at most 1.
+
+    Parameters
+    ----------
+    p : ndarray of shape (m,)
+        p-values.
+
+    Returns
+    -------
+    ndarray of shape (m,)
+        Corrected p-values, in the same order.
+
+    References
+    ----------
+    Holm: A simple sequentially rejective multiple test procedure. Scandinavian Journal of
+    Statistics 6, 1979.
+
+    Examples
+    --------
+    >>> holm(np.array([0.01, 0.04, 0.03])).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    order = np.argsort(p)
+    factor = np.arange(len(p), 0, -1)
+    rising = np.maximum.accumulate(p[order] * factor)
+    corrected = np.empty(len(p))
+    corrected[order] = np.minimum(rising, 1)
+    return corrected
+
+
+def _check_alpha(alpha: float) -> None:
+    """Raise where the level is no probability."""
+    if not 0 < alpha < 1:
+        raise ValueError(f"alpha must lie strictly between 0 and 1, got {alpha!r}.")
+
+
+def _check_size(table: Array) -> tuple[int, int]:
+    """Return the number of blocks and of methods; raise where there is nothing to compare."""
+    n_blocks, n_methods = table.shape
+    if n_blocks < 2 or n_methods < 2:
+        raise ValueError(
+            "A comparison needs at least 2 methods and 2 blocks (dataset × classifier × seed), "
+            f"got {n_methods} and {n_blocks}."
+        )
+    return n_blocks, n_methods
+
+
+def _mean_ranks(r: pd.DataFrame) -> pd.Series[float]:
+    """Average the ranks of every method, best first."""
+    return r.mean().sort_values(kind="stable").rename("mean_rank")
+
+
+def _all_pairs(mean_ranks: pd.Series[float]) -> pd.DataFrame:
+    """List every pair of methods, in columns `a` and `b`."""
+    return pd.DataFrame(combinations(mean_ranks.index, 2), columns=["a", "b"])
+
+
+def _signed_rank(a: Array, b: Array) -> float:
+    """Return the p-value of Wilcoxon's test; 1 where a and b are equal everywhere."""
+    difference = np.zeros(len(a))
+    np.subtract(a, b, out=difference, where=a != b)  # ∞ − ∞ is no difference
+    if not difference.any():
+        return 1.0
+    return float(stats.wilcoxon(difference, zero_method="pratt").pvalue)
+
+
+def _cliques(methods: list[str], pairs: pd.DataFrame) -> list[tuple[str, ...]]:
+    """Find the largest sets of methods without a pair that differs; methods come best first.
+
+    Bron and Kerbosch's algorithm, https://doi.org/10.1145/362342.362367.
+    """
+    alike: dict[str, set[str]] = {method: set() for method in methods}
+    same = pairs[~pairs["different"]]
+    for a, b in zip(same["a"], same["b"], strict=True):
+        alike[a].add(b)
+        alike[b].add(a)
+    found: list[tuple[str, ...]] = []
+
+    def grow(
+        clique: set[str],
+        candidates: set[str],
+        excluded: set[str],
+    ) -> None:
+        if not candidates and not excluded and len(clique) > 1:
+            found.append(tuple(sorted(clique, key=methods.index)))
+        for method in sorted(candidates, key=methods.index):
+            neighbors = alike[method]
+            grow(clique | {method}, candidates & neighbors, excluded & neighbors)
+            candidates = candidates - {method}
+            excluded = excluded | {method}
+
+    grow(set(), set(methods), set())
+    return sorted(found, key=lambda clique: [methods.index(method) for method in clique])

@@ -1,0 +1,87 @@
+"""Means and ranks by block; failures never help a method."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from score_table import table
+
+from contrafact.benchmark.blocks import block_means, ranks
+from contrafact.metrics import Metric
+
+
+def test_blocks_average_instances_before_ranking():
+    """a wins two of three instances, b has the better mean."""
+    frame = pd.concat(
+        [
+            table([[l2_a, l2_b]]).assign(instance=i)
+            for i, (l2_a, l2_b) in enumerate([(1, 2), (1, 2), (9, 2)])
+        ]
+    )
+    np.testing.assert_allclose(block_means(frame, "l2"), [[11 / 3, 2]])
+    assert ranks(frame, "l2").to_numpy().tolist() == [[2, 1]]
+
+
+def test_directions_are_those_of_the_metric_classes():
+    frame = table([[1, 2, 3]], valid=[1, 1, 1], target_confidence=[0.1, 0.2, 0.3])
+    assert ranks(frame, "l2").to_numpy().tolist() == [[1, 2, 3]]
+    assert ranks(frame, "target_confidence").to_numpy().tolist() == [[3, 2, 1]]
+
+
+def test_a_metric_of_ones_own_brings_its_direction():
+    class Beauty(Metric):
+        name, direction = "beauty", "max"
+
+        def compute(self, result, reference=None):
+            raise NotImplementedError
+
+    frame = table([[0, 0]], beauty=[1, 2])
+    assert ranks(frame, Beauty()).to_numpy().tolist() == [[2, 1]]
+    with pytest.raises(ValueError, match=r"'beauty' is unknown. Known: .*valid"):
+        ranks(frame, "beauty")
+
+
+def test_ties_share_and_missing_is_worst():
+    frame = table([[1, 1, 5, np.nan], [np.nan, np.inf, 2, 3]])
+    assert ranks(frame, "l2").to_numpy().tolist() == [[1.5, 1.5, 3, 4], [3.5, 3.5, 1, 2]]
+
+
+def test_giving_the_instance_back_wins_nothing():
+    """A liar's l2 is 0; as its rows are not valid, it is last unless bare numbers are asked for."""
+    frame = table([[3, 0], [4, 0]], valid=[1, 0, 1, 0])
+    assert ranks(frame, "l2").to_numpy().tolist() == [[1, 2], [1, 2]]
+    assert ranks(frame, "l2", failed_worst=False).to_numpy().tolist() == [[2, 1], [2, 1]]
+
+
+def test_some_failures_get_the_worst_score_of_the_block():
+    frame = pd.concat(
+        [
+            table([[3, 1]], valid=[1, 1]).assign(instance=0),
+            table([[7, 0]], valid=[1, 0]).assign(instance=1),
+        ]
+    )
+    np.testing.assert_allclose(block_means(frame, "l2"), [[5, (1 + 7) / 2]])
+    np.testing.assert_allclose(block_means(frame, "valid"), [[1, 0.5]])
+
+
+def test_one_failure_among_k_is_a_failure():
+    frame = pd.concat([table([[3, 1]], valid=[1, 1]), table([[5, 1]], valid=[1, 0])])
+    np.testing.assert_allclose(block_means(frame, "valid"), [[1, 0]])
+    assert ranks(frame, "l2").to_numpy().tolist() == [[1, 2]]
+
+
+def test_a_cell_that_broke_down_counts():
+    """Its rows have neither an instance nor scores, only that they are not valid."""
+    frame = table([[3, 1, 2]], valid=[1.0, 1.0, 1.0])
+    frame.loc[1, ["instance", "l2", "valid"]] = [np.nan, np.nan, 0.0]
+    assert ranks(frame, "l2").to_numpy().tolist() == [[2, 3, 1]]
+    np.testing.assert_allclose(block_means(frame, "valid"), [[1, 0, 1]])
+
+
+def test_what_no_method_has_a_score_for_is_left_out():
+    frame = table([[1, 2], [np.nan, np.nan], [2, 1]])
+    assert ranks(frame, "l2").index.get_level_values("seed").tolist() == [0, 2]
+
+
+def test_missing_columns_are_named(random_table):
+    with pytest.raises(ValueError, match=r"no column 'instance', 'linf'. Columns: dataset, .*l2"):
+        ranks(random_table.drop(columns="instance"), "linf")

@@ -1,0 +1,40 @@
+"""Distances against values worked out by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from contrafact.metrics import evaluate
+
+NAN = float("nan")
+
+
+def test_float32_distances_are_not_rounded_twice(make):
+    X = np.full((1, 3), 16777216.0, dtype=np.float32)
+    X_cf = X + np.float32(2)
+    frame = evaluate(make(X, X_cf, [[1, 0]], [[0, 1]], modality="row"), ["l1", "l2"])
+    assert frame[["l1", "l2"]].to_numpy().tolist() == [[6, 12**0.5]]
+
+
+def test_dtw_forgives_a_shift_and_never_exceeds_l2(make):
+    rng = np.random.default_rng(0)
+    X = np.vstack([[0, 1, 0, 0, 0], rng.normal(size=(20, 5))])
+    X_cf = np.vstack([[0, 0, 0, 1, 0], rng.normal(size=(20, 5))])
+    p = [[1, 0]] * 21
+    frame = evaluate(make(X, X_cf, p, p), ["dtw", "l2"])
+    assert frame.loc[0, ["dtw", "l2"]].tolist() == [0, 2**0.5]
+    assert (frame["dtw"] <= frame["l2"] + 1e-12).all()
+
+
+def test_relative_distance_by_hand(make):
+    X = np.zeros((4, 2))
+    X_cf = np.array([[3.0, 4.0], [0.0, 0.0], [1.0, 0.0], [1.0, 0.0]])
+    classes, target = ["a", "b", "c", "d"], ["b", "b", "c", "d"]
+    p = np.eye(4)[[0] * 4]
+    result = make(X, X_cf, p, p, classes=classes, target=target, modality="row")
+    reference = np.array([[6.0, 8.0], [30.0, 40.0], [0.1, 0.0], [0.0, 0.0]])
+    scores = evaluate(result, "relative_distance", (reference, ["b", "b", "a", "c"]))[
+        "relative_distance"
+    ]
+    # c has a reference row equal to the instance, d has none: undefined.
+    np.testing.assert_array_equal(scores, [0.5, 0, NAN, NAN])

@@ -1,0 +1,44 @@
+"""Economy of edits, by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from contrafact.metrics import evaluate
+
+NAN = float("nan")
+
+
+def test_economy_of_images(make):
+    X = np.zeros((2, 2, 3, 4))
+    X_cf = X.copy()
+    X_cf[0, 0, 0, 0] = X_cf[0, 1, 1, 0] = X_cf[0, :, 2, 1] = (
+        1  # two that touch, and one at a corner
+    )
+    p = [[1, 0]] * 2
+    frame = evaluate(
+        make(X, X_cf, p, p, modality="image"), ["segments", "segment_length", "contiguity"]
+    )
+    np.testing.assert_array_equal(frame.iloc[:, 2:], [[2, 3 / 2, 1 / 2], [0, NAN, NAN]])
+
+
+def test_concentration_from_one_value_to_all(make):
+    X_cf = np.array([[0, 0, -2, 0], [3, -3, 3, 3.0]])
+    p = [[1, 0]] * 2
+    frame = evaluate(make(np.zeros((2, 4)), X_cf, p, p, modality="row"), ["gini", "hoyer"])
+    np.testing.assert_allclose(frame.iloc[:, 2:], [[3 / 4, 1], [0, 0]])
+    one = evaluate(
+        make(np.zeros((1, 1)), np.ones((1, 1)), p[:1], p[:1], modality="row"), ["gini", "hoyer"]
+    )
+    np.testing.assert_array_equal(one.iloc[:, 2:], [[0, NAN]])
+
+
+def test_redundancy_by_hand(changes):
+    # Only the first value decides. Three of four edits can be given back; a failure's edits serve
+    # nothing.
+    X_cf = np.array([[1.0, 1, 1, 1], [1, 0, 0, 0], [0, 1, 1, 0], [0, 0, 0, 0]])
+    result, model = changes(lambda x: x[:, 0] >= 0.5, np.zeros((4, 4)), X_cf)
+    found = evaluate(result, "redundancy", model=model)["redundancy"]
+    np.testing.assert_array_equal(found, [3 / 4, 0, 1, np.nan])
+    failures = evaluate(result[[2, 3]], "redundancy", model=model)["redundancy"]
+    np.testing.assert_array_equal(failures, [1, np.nan])
