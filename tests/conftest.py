@@ -44,8 +44,8 @@ def counting():
 def open_tasks():
     """Open a request as the base class does; gives the tasks of all its instances."""
     from contrafact.engine import Request, Tasks
-    from contrafact.engine.instances import read_instances, read_targets
-    from contrafact.engine.opening import open_request, wrap_model
+    from contrafact.engine.instances import read_instances, read_targets, wrap_model
+    from contrafact.engine.oracle import open_request
     from contrafact.models import as_classifier
 
     def build(model, X, target=None, *, modality=None, classes=None, **options):

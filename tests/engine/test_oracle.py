@@ -9,8 +9,8 @@ import torch
 from contrafact.engine import Budget
 from contrafact.engine.oracle import CLEAR_MARGIN, accepts
 from contrafact.engine.row_states import State
-from contrafact.engine.verdicts import lead
 from contrafact.models.classifier import Verdict
+from contrafact.models.verdict import lead
 
 
 @pytest.fixture

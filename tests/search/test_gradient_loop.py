@@ -6,7 +6,7 @@ from sklearn.linear_model import LogisticRegression
 
 import contrafact as cf
 from contrafact.search import Adam, Point, Stop, minimize
-from contrafact.search.gradients import ModelGradient
+from contrafact.search.gradients import ModelGradient, with_temperature
 
 DATA = cf.load_dataset("ItalyPowerDemand")
 LINEAR = LogisticRegression(max_iter=500).fit(DATA.X_train[:, 0], DATA.y_train)
@@ -67,12 +67,13 @@ def test_finite_differences_agree_with_the_exact_gradient(tasks_of, rows, encode
     shape = exact.x.shape if encode is None else (rows, 24 * 24)
     generator = torch.Generator().manual_seed(0)
     theta = 0.1 * torch.randn(shape, generator=generator, dtype=exact.x.dtype)
-    model = ModelGradient(add, toward_target, encode, "auto", 1e-4, 24)
     # Scores of a function are log-probabilities: the same temperature makes the losses equal.
-    temperature = model.prepare(exact)["temperature"]
+    temperature = with_temperature(exact)["temperature"]
     gradients = []
     for tasks in (exact, by_answers):
         tasks = tasks.attach(temperature=temperature)
+        model = ModelGradient(tasks, add, toward_target, encode, "auto", 1e-4, 24)
+        assert model.exact == (tasks.oracle is exact.oracle)
         gradients.append(model.evaluate(tasks, theta, 0).gradient)
     torch.testing.assert_close(gradients[1], gradients[0], rtol=1e-4, atol=1e-7)
 
@@ -121,7 +122,7 @@ def test_the_best_iterate_is_kept(tasks_of):
     """A step far too long jumps about; what is returned is the best point visited, not the last."""
     tasks = tasks_of(LINEAR, DATA.X_test[:10])
     optimum = run(tasks, stop=Stop(2.0, 1, 0.0, 30), step=Adam(3.0))
-    tasks = ModelGradient(add, toward_target, None, "auto", 0.1, 1).prepare(tasks)
+    tasks = with_temperature(tasks)
     x_cf = tasks.x + optimum.code
     score = tasks.classifier.logits(x_cf)
     loss = toward_target(Point(tasks, optimum.code, optimum.code, x_cf, score, 0))

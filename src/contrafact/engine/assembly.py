@@ -11,14 +11,14 @@ import torch
 from torch import Tensor
 
 from ..models.classifier import Array, Classifier, Verdict
+from ..models.verdict import target_value
 from ..numerics import row_seeds
+from .candidates import Candidates
 from .instances import Instances
 from .isolation import describe_exception, gather_verdicts, isolate
 from .oracle import Oracle
 from .result import Counterfactuals
 from .statuses import describe_statuses
-from .tasks import Candidates
-from .verdicts import is_finite, target_value
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,7 @@ class Entries:
     candidate: Tensor
 
     def take(self, which: Tensor) -> Entries:
+        """Return some of the entries."""
         return Entries(self.row[which], self.x_cf[which], self.candidate[which])
 
 
@@ -153,7 +154,7 @@ def _one_or_more_per_instance(part: Part) -> Entries:
     number = torch.arange(len(row), device=row.device)
     entries = Entries(
         row=torch.cat([row, bare]),
-        x_cf=torch.cat([found.x, part.oracle.best[bare]]),
+        x_cf=torch.cat([found.x, part.oracle.states.best_x_cf[bare]]),
         candidate=torch.cat([number, torch.full_like(bare, -1)]),
     )
     return entries.take(entries.row.argsort(stable=True))
@@ -167,7 +168,7 @@ def _replace_nonfinite(oracle: Oracle, entries: Entries) -> Entries:
     rows = entries.row[broken]
     oracle.states.fail(rows, "the method returned NaN or inf")
     x_cf = entries.x_cf.clone()
-    x_cf[broken] = oracle.best[rows]
+    x_cf[broken] = oracle.states.best_x_cf[rows]
     return replace(entries, x_cf=x_cf)
 
 
@@ -238,9 +239,10 @@ def _final_verdict(oracle: Oracle, row: Tensor, final: Array) -> Verdict:
     verdict = gather_verdicts(answers.results, len(final), n_classes, row.device)
     for entry, error in answers.exceptions.items():
         oracle.states.fail(row[entry : entry + 1], describe_exception(error), error)
-    unusable = ~is_finite(verdict)
-    reason = "the model returned NaN or inf for the counterfactual"
-    oracle.states.fail(row[unusable], reason)
+    unusable = ~verdict.is_finite()
+    if bool(unusable.any()):
+        reason = "the model returned NaN or inf for the counterfactual"
+        oracle.states.fail(row[unusable], reason)
     return verdict
 
 

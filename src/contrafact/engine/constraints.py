@@ -160,47 +160,6 @@ class Constraints:
             max_step=self.max_step,
         )
 
-    def check(self, X: Any, X_cf: Any) -> dict[str, Array]:
-        """Check which counterfactuals keep which constraint.
-
-        Parameters
-        ----------
-        X, X_cf : array of shape (n, *shape)
-            Instances and counterfactuals, series and images with their channel axis.
-
-        Returns
-        -------
-        dict of str to bool ndarray of shape (n,)
-            For each constraint in force, of "lower", "upper", "frozen" and "max_step", which rows
-            keep it. A value of the instance itself that only its rounding to float32 brings beyond
-            a bound keeps it.
-        """
-        x = np.asarray(X, dtype=np.float64)
-        x_cf = np.asarray(X_cf, dtype=np.float64)
-        shape = x.shape[1:]
-        kept: dict[str, Array] = {}
-        if self.lower is not None:
-            lower = spread(self.lower, shape, "lower")
-            kept["lower"] = (x_cf >= lower) | _own_rounding(x, x_cf, lower)
-        if self.upper is not None:
-            upper = spread(self.upper, shape, "upper")
-            kept["upper"] = (x_cf <= upper) | _own_rounding(x, x_cf, upper)
-        if self.frozen is not None:
-            frozen = spread(self.frozen, shape, "frozen", bool)
-            kept["frozen"] = ~frozen | (x_cf == x)
-        if self.max_step is not None:
-            steps = np.abs(np.diff(x_cf, axis=-1))
-            kept["max_step"] = steps <= self.max_step * (1 + 1e-6)
-        return {
-            kind: np.asarray(values.all(axis=tuple(range(1, values.ndim))))
-            for kind, values in kept.items()
-        }
-
-
-def _own_rounding(x: Array, x_cf: Array, bound: Array) -> Array:
-    """Mark values of the instance itself that equal the bound in float32."""
-    return np.asarray((x_cf == x) & (x.astype(np.float32) == bound.astype(np.float32)))
-
 
 def broadcast_over_instance(
     value: Any,

@@ -135,7 +135,8 @@ class FeasibleSet:
             slack = 1e-5 * self.max_step
             for row, _ in _first_per_row(low > high + slack):
                 reasons[row] = reasons[row] or (
-                    f"no series keeps max_step={self.max_step:g} with these frozen values and bounds"
+                    f"no series keeps max_step={self.max_step:g} with these frozen values and "
+                    "bounds"
                 )
         return reasons
 

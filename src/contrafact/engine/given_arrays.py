@@ -13,8 +13,8 @@ from torch import Tensor
 from ..models.classifier import Array, Classifier
 from ..numerics import broadcast_rows
 from .assembly import Part, assemble
-from .instances import Instances, Modality, read_instances, read_targets
-from .opening import open_request, wrap_model
+from .instances import Instances, Modality, read_instances, read_targets, wrap_model
+from .oracle import open_request
 from .request import Request
 from .result import Counterfactuals
 from .tasks import Tasks

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from ..data.cleaning import as_float, describe_nonfinite
-from ..models.classifier import Array
+from ..models.classifier import Array, Classifier, Reshaped, as_classifier
 
 Modality = Literal["series", "image", "row"]
 DIMENSIONS: dict[str, int] = {"series": 3, "image": 4, "row": 2}
@@ -220,3 +220,24 @@ def _column_of(label: Any, classes: Array) -> int:
         listed = ", ".join(repr(known_label) for known_label in known)
         raise ValueError(f"target {label!r} is not a class of this model. Classes: {listed}.")
     return known.index(label)
+
+
+def wrap_model(model: Any, instances: Instances) -> Classifier:
+    """Wrap a model as a Classifier that takes instances as the engine holds them.
+
+    Parameters
+    ----------
+    model : object
+        Anything `as_classifier` takes.
+    instances : Instances
+        Instances of the shape the model will be asked about.
+
+    Returns
+    -------
+    Classifier
+        The model; where a channel axis was added to series, it is removed again before asking.
+    """
+    classifier = as_classifier(model)
+    if not instances.channel_added:
+        return classifier
+    return Reshaped(classifier, instances.shape[1:])

@@ -13,19 +13,22 @@ import torch
 from torch import Tensor
 
 from ..models.classifier import Array, Classifier, Verdict
-from ..numerics import broadcast_rows
-from .best_attempts import BestAttempts
+from ..models.verdict import lead, target_value
+from ..numerics import broadcast_rows, row_seeds
 from .budget import Meter
 from .cache import Cache
 from .feasible_set import FeasibleSet
-from .instances import Modality
+from .instances import Instances, Modality
+from .isolation import describe_exception, gather_verdicts, isolate
 from .request import Request
 from .row_states import RowStates, State
-from .verdicts import choose_rows, is_finite, lead, target_value
 
 #: A candidate is accepted only when the target leads by this much probability, so that the same
 #: row in another batch, where floating point may round differently, gets the same class.
 CLEAR_MARGIN = 1e-4
+
+#: chooses target classes (columns) from instances and the model's verdict on them
+ChooseTarget = Callable[[Tensor, Verdict], Tensor]
 
 
 @dataclass(frozen=True)
@@ -95,15 +98,9 @@ class Oracle:
         self.feasible_set = feasible_set
         self.meter = meter
         self.progress = progress
-        self.states = RowStates(len(question.x))
-        self.best = BestAttempts(question.x)
-        self._cache = Cache()
+        self.states = RowStates(question.x)
+        self._cache: Cache | None = None
         self._asked: set[tuple[int, int]] = set()
-
-    @property
-    def differentiable(self) -> bool:
-        """Whether `scores` gives gradients."""
-        return self.classifier.differentiable
 
     def affords(self, row: Tensor, cost: int = 1) -> Tensor:
         """Find the candidates that may be asked about.
@@ -156,16 +153,23 @@ class Oracle:
         if not bool(sound.all()):
             x = torch.where(broadcast_rows(sound, x_cf), x_cf, self.question.x[row])
             self.states.fail(row[~sound], "the search produced NaN or inf")
-        verdict = self._recall(x, row) if cached else self._evaluate(x, row)
-        answered = is_finite(verdict)
+        if cached:
+            verdict = self._recall(x, row)
+        else:
+            self.charge(row)
+            verdict = self.classifier.evaluate(x)
+        answered = verdict.is_finite()
         if not bool(answered.all()):
             self.states.fail(row[~answered], "the model returned NaN or inf for a candidate")
-            verdict = choose_rows(answered, verdict, self.question.before[row])
+            verdict = verdict.where(answered, self.question.before[row])
+        known = verdict
         usable = sound & answered
-        if bool(usable.all()):
-            self._remember(x_cf, row, verdict)
-        else:
-            self._remember(x_cf[usable], row[usable], verdict[usable])
+        if not bool(usable.all()):
+            known = verdict[usable]
+            x_cf = x_cf[usable]
+            row = row[usable]
+        target = self.question.target[row]
+        self.states.remember(x_cf, row, self.question.x[row], known, target)
         return verdict
 
     def scores(self, x_cf: Tensor, row: Tensor) -> Tensor:
@@ -190,19 +194,18 @@ class Oracle:
         """Charge for model rows that a method asks about by other means, one per entry of `row`."""
         self.meter.charge(row, self.classifier.rows_per_evaluation)
 
-    def _evaluate(self, x: Tensor, row: Tensor) -> Verdict:
-        self.charge(row)
-        return self.classifier.evaluate(x)
-
     def _recall(self, x: Tensor, row: Tensor) -> Verdict:
         """Evaluate only what no instance has asked about before."""
+        if self._cache is None:
+            self._cache = Cache()
         keys = self._cache.keys(x)
         unknown = self._cache.unknown(keys)
         if self.meter.allowance is not None:
             self._charge_borrowed(row.tolist(), keys, unknown)
         new = torch.tensor(unknown, dtype=torch.long, device=x.device)
         new_keys = [keys[position] for position in unknown]
-        self._cache.add(new_keys, self._evaluate(x[new], row[new]))
+        self.charge(row[new])
+        self._cache.add(new_keys, self.classifier.evaluate(x[new]))
         return self._cache.verdict(keys)
 
     def _charge_borrowed(self, row: list[int], keys: list[int], unknown: list[int]) -> None:
@@ -214,12 +217,13 @@ class Oracle:
         self.meter.charge_share(torch.tensor(borrowed, dtype=torch.long), cost)
         self._asked.update(asked)
 
-    def _remember(self, x_cf: Tensor, row: Tensor, verdict: Verdict) -> None:
-        target = self.question.target[row]
-        self.best.update(x_cf, row, self.question.x[row], verdict, target)
 
-
-def accepts(verdict: Verdict, target: Tensor, goal: Tensor | float = 0.0) -> Tensor:
+def accepts(
+    verdict: Verdict,
+    target: Tensor,
+    goal: Tensor | float = 0.0,
+    margin: float = CLEAR_MARGIN,
+) -> Tensor:
     """Apply the acceptance rule: the model clearly decides for the target, with P(target) >= goal.
 
     Parameters
@@ -230,6 +234,8 @@ def accepts(verdict: Verdict, target: Tensor, goal: Tensor | float = 0.0) -> Ten
         Class wanted for each.
     goal : Tensor of shape (n,) or float, default=0
         Least P(target).
+    margin : float
+        Least lead of P(target) over the other classes.
 
     Returns
     -------
@@ -237,6 +243,64 @@ def accepts(verdict: Verdict, target: Tensor, goal: Tensor | float = 0.0) -> Ten
         Which candidates are accepted.
     """
     decided = verdict.label == target
-    clear = lead(verdict.proba, target) >= CLEAR_MARGIN
+    clear = lead(verdict.proba, target) >= margin
     firm = target_value(verdict.proba, target) >= goal
     return decided & clear & firm
+
+
+def open_request(
+    request: Request,
+    classifier: Classifier,
+    instances: Instances,
+    targets: Array | ChooseTarget,
+    feasible_set: FeasibleSet | None,
+    meter: Meter,
+    progress: Callable[[int], None] = lambda finished: None,
+) -> Oracle:
+    """Ask the model about the instances themselves and set the state of each.
+
+    Parameters
+    ----------
+    request : Request
+        The options of the call.
+    classifier : Classifier
+        The model.
+    instances : Instances
+        What is to be explained.
+    targets : array of int or function
+        Columns wanted, or a function that chooses them from instances and verdict.
+    feasible_set : FeasibleSet or None
+        The constraints.
+    meter : Meter
+        The budget of these instances.
+    progress : function of int, optional
+        Called with the number of instances just finished.
+
+    Returns
+    -------
+    Oracle
+        Ready for the search. Instances that the model could not answer for have failed, those in
+        their target class at the confidence asked for are done, and those for which the
+        constraints allow no change at all are refused.
+    """
+    x = classifier.as_input(instances.values)
+    answers = isolate(lambda rows: classifier.verdict(x[rows]), len(x), request.on_error)
+    before = gather_verdicts(answers.results, len(x), len(classifier.classes), x.device)
+    target = targets(x, before) if callable(targets) else torch.from_numpy(targets).to(x.device)
+    seeds = row_seeds(instances.values, request.seed, target.cpu().numpy())
+    question = Question(x, target, before, seeds, instances.modality)
+    oracle = Oracle(classifier, question, request, feasible_set, meter, progress)
+    states = oracle.states
+    for row, error in answers.exceptions.items():
+        states.fail(torch.tensor([row]), describe_exception(error), error)
+    unusable = ~before.is_finite()
+    if bool(unusable.any()):
+        reason = "the model returned NaN or inf for the instance itself"
+        states.fail(unusable.nonzero().flatten(), reason)
+    done = accepts(before, target, request.goal, margin=-torch.inf)
+    states.finish(done.nonzero().flatten())
+    if feasible_set is not None:
+        for row, reason in enumerate(feasible_set.impossible(x)):
+            if reason:
+                states.refuse(torch.tensor([row]), reason)
+    return oracle

@@ -1,4 +1,4 @@
-"""A progress bar that costs nothing when it is off."""
+"""A progress bar over the instances of a request."""
 
 from __future__ import annotations
 
@@ -7,11 +7,21 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def row_progress(show: bool, total: int, name: str) -> Iterator[Callable[[int], None]]:
-    """Yields a function to call with the number of rows just finished."""
-    if not show:
-        yield lambda finished: None
-        return
+def row_progress(total: int, name: str) -> Iterator[Callable[[int], None]]:
+    """Show a progress bar.
+
+    Parameters
+    ----------
+    total : int
+        Number of instances.
+    name : str
+        Name of the method.
+
+    Yields
+    ------
+    function of int
+        To be called with the number of instances just finished.
+    """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (

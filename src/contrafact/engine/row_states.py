@@ -1,4 +1,4 @@
-"""What has become of each instance of a request: one state and one reason."""
+"""What has become of each instance of a request: its state, the reason, its best candidate."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from ..models.classifier import Array
+from ..models.verdict import Verdict, lead
 
 
 class State(IntEnum):
@@ -27,12 +28,15 @@ class State(IntEnum):
 
 
 class RowStates:
-    """The state of every instance, the reason for it, and the exception behind a failure.
+    """The state of every instance, the reason for it, and the best candidate tried so far.
+
+    The best candidate is the smallest one in the target class, or else the closest to it; until
+    something was tried, an instance is its own best candidate.
 
     Parameters
     ----------
-    n : int
-        Number of instances.
+    x : Tensor of shape (n, *shape)
+        The instances.
 
     Attributes
     ----------
@@ -43,7 +47,10 @@ class RowStates:
         By instance, for those that failed with one.
     """
 
-    def __init__(self, n: int) -> None:
+    def __init__(self, x: Tensor) -> None:
+        n = len(x)
+        self.best_x_cf = x.clone()
+        self._best_merit = torch.full((n,), -torch.inf, dtype=torch.float64)
         self.state: Array = np.full(n, State.PENDING, dtype=np.int8)
         self.reason = [""] * n
         self.exceptions: dict[int, Exception] = {}
@@ -91,3 +98,40 @@ class RowStates:
         for row in rows.unique().tolist():
             if self.state[row] in (State.PENDING, State.REFUSED):
                 self.state[row] = State.EXHAUSTED
+
+    def remember(
+        self,
+        x_cf: Tensor,
+        row: Tensor,
+        x: Tensor,
+        verdict: Verdict,
+        target: Tensor,
+    ) -> None:
+        """Keep candidates that are better than the best of their instance so far.
+
+        Parameters
+        ----------
+        x_cf : Tensor of shape (m, *shape)
+            Candidates.
+        row : Tensor of shape (m,)
+            Instance of each candidate.
+        x : Tensor of shape (m, *shape)
+            The instances themselves.
+        verdict : Verdict
+            What the model says of the candidates.
+        target : Tensor of shape (m,)
+            Class wanted for each.
+        """
+        distance = (x_cf - x).double().flatten(1).abs().mean(1)
+        closeness = lead(verdict.score, target).sigmoid()
+        reached = verdict.label == target
+        merit = torch.where(reached, 1 + 1 / (1 + distance), closeness).cpu()
+        row = row.cpu()
+        best = torch.full_like(self._best_merit, -torch.inf)
+        best = best.scatter_reduce(0, row, merit, "amax")
+        is_best = merit == best[row]
+        is_better = merit > self._best_merit[row]
+        winners = (is_best & is_better).nonzero().flatten()
+        self._best_merit = torch.maximum(self._best_merit, best)
+        improved = row[winners].to(self.best_x_cf.device)
+        self.best_x_cf[improved] = x_cf[winners.to(x_cf.device)]

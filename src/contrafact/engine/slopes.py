@@ -45,7 +45,7 @@ def join_slopes(values: Tensor, low: Tensor, high: Tensor, step: Tensor) -> Tens
     """
     forward = _walk(values, low, high, step)
     backward = _walk(values.flip(-1), low.flip(-1), high.flip(-1), step).flip(-1)
-    # Both passes are feasible and the set is convex: their mean is feasible and favors no direction.
+    # Both passes are feasible and the set is convex: their mean is feasible, favoring no direction.
     return (forward + backward) / 2
 
 

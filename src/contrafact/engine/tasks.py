@@ -1,4 +1,4 @@
-"""Tasks: what a method works on, one entry per counterfactual wanted. Candidates: what it returns."""
+"""Tasks: what a method works on, one entry per counterfactual wanted."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ import torch
 from torch import Tensor
 
 from ..models.classifier import Array, Classifier, Verdict
+from ..models.verdict import lead, target_value
 from ..numerics import fold_in, row_normal, row_uniform
+from .candidates import Candidates
 from .feasible_set import FeasibleSet
 from .instances import Modality
 from .oracle import Oracle, accepts
-from .verdicts import lead, target_value
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,29 +38,34 @@ class Tasks:
         Which of the counterfactuals of its instance a task is for: 0, 1, ..., k - 1.
     goal : Tensor of shape (n,)
         Least P(target) to reach; 0 asks for the decision alone.
+    x : Tensor of shape (n, *shape)
+        The instances.
+    target : Tensor of shape (n,)
+        Class wanted (column of the probabilities).
+    k : int
+        Counterfactuals wanted per instance.
     attached : mapping of str to Tensor
         More values per task, see `attach`.
 
     Attributes
     ----------
-    x : Tensor of shape (n, *shape)
-        The instances.
-    target, label : Tensor of shape (n,)
-        Class wanted, and the model's class of the instance (columns of the probabilities).
+    label : Tensor of shape (n,)
+        The model's class of the instance.
     before : Verdict
         What the model says of the instances.
     seed : array of uint64, shape (n,)
         Seed of each instance; see `uniform` and `normal`.
     guide, guide_index : Tensor
         Point of the target class to move toward, and its number, where the method has guides.
-    k : int
-        Counterfactuals wanted per instance.
     """
 
     oracle: Oracle
     row: Tensor
     rank: Tensor
     goal: Tensor
+    x: Tensor
+    target: Tensor
+    k: int
     attached: Mapping[str, Tensor] = field(default_factory=dict)
 
     @classmethod
@@ -69,7 +75,8 @@ class Tasks:
         row = rows.repeat_interleave(k)
         rank = torch.arange(k, device=rows.device).repeat(len(rows))
         goal = torch.full_like(row, oracle.request.goal, dtype=torch.float64)
-        return cls(oracle, row, rank, goal)
+        question = oracle.question
+        return cls(oracle, row, rank, goal, question.x[row], question.target[row], k)
 
     @staticmethod
     def concat(parts: Sequence[Tasks]) -> Tasks:
@@ -82,6 +89,9 @@ class Tasks:
             torch.cat([part.row for part in parts]),
             torch.cat([part.rank for part in parts]),
             torch.cat([part.goal for part in parts]),
+            torch.cat([part.x for part in parts]),
+            torch.cat([part.target for part in parts]),
+            parts[0].k,
             {name: torch.cat([part[name] for part in parts]) for name in names},
         )
 
@@ -93,16 +103,6 @@ class Tasks:
         return self.attached[name]
 
     # --- what each task carries
-
-    @cached_property
-    def x(self) -> Tensor:
-        """The instances, (n, *shape)."""
-        return self.oracle.question.x[self.row]
-
-    @cached_property
-    def target(self) -> Tensor:
-        """The class wanted, (n,)."""
-        return self.oracle.question.target[self.row]
 
     @cached_property
     def before(self) -> Verdict:
@@ -131,14 +131,9 @@ class Tasks:
         return self.attached["guide_index"]
 
     @property
-    def k(self) -> int:
-        """Counterfactuals wanted per instance."""
-        return self.oracle.request.k
-
-    @property
     def shape(self) -> tuple[int, ...]:
         """Shape of one instance."""
-        return tuple(self.oracle.question.x.shape[1:])
+        return tuple(self.x.shape[1:])
 
     @property
     def modality(self) -> Modality:
@@ -184,6 +179,8 @@ class Tasks:
             row=self.row[which],
             rank=self.rank[which],
             goal=self.goal[which],
+            x=self.x[which],
+            target=self.target[which],
             attached=attached,
         )
 
@@ -215,7 +212,7 @@ class Tasks:
         return values[torch.searchsorted(instances.row, self.row)]
 
     def split(self, size: int) -> list[Tasks]:
-        """Return the tasks in parts of at most `size`, in order; one empty part if there are none."""
+        """Return the tasks in order, in parts of at most `size`; at least one part."""
         if len(self) <= size:
             return [self]
         positions = torch.arange(len(self), device=self.row.device)
@@ -306,13 +303,12 @@ class Tasks:
 
     def project(self, x_cf: Tensor) -> Tensor:
         """Bring one candidate per task within the constraints; gradients pass."""
-        if self.feasible_set is None:
-            return x_cf
-        return self.feasible_set.project(x_cf, self.x)
+        feasible_set = self.oracle.feasible_set
+        return x_cf if feasible_set is None else feasible_set.project(x_cf, self.x)
 
     def best_attempts(self) -> Tensor:
         """Return the best candidate the model was asked about for each task's instance."""
-        return self.oracle.best[self.row]
+        return self.oracle.states.best_x_cf[self.row]
 
     def candidates(self, x_cf: Tensor, **info: Tensor) -> Candidates:
         """Return one counterfactual per task, with what the method has to tell about it.
@@ -368,7 +364,7 @@ class Tasks:
 
     def as_tensor(self, values: Any) -> Tensor:
         """Return an array in the precision and on the device of the instances."""
-        return torch.as_tensor(values).to(self.oracle.question.x)
+        return torch.as_tensor(values).to(self.x)
 
     def refuse(self, which: Tensor, reason: str) -> None:
         """Say, for the tasks of a mask, why not all that was asked can be done."""
@@ -381,38 +377,3 @@ class Tasks:
     def finished(self, count: int) -> None:
         """Report progress: so many tasks need no more work."""
         self.oracle.progress(count)
-
-
-@dataclass(frozen=True, eq=False)
-class Candidates:
-    """Counterfactuals that a method found, one per task.
-
-    Parameters
-    ----------
-    tasks : Tasks
-        What each counterfactual is for.
-    x : Tensor of shape (n, *shape)
-        The counterfactuals.
-    info : dict of str to Tensor
-        What the method has to tell, one entry per counterfactual.
-    """
-
-    tasks: Tasks
-    x: Tensor
-    info: dict[str, Tensor] = field(default_factory=dict)
-
-    def __len__(self) -> int:
-        return len(self.x)
-
-    @staticmethod
-    def concat(parts: Sequence[Candidates]) -> Candidates:
-        """Join the candidates of several searches of one request."""
-        if len(parts) == 1:
-            return parts[0]
-        bare = [replace(part.tasks, attached={}) for part in parts]
-        names = parts[0].info
-        return Candidates(
-            Tasks.concat(bare),
-            torch.cat([part.x for part in parts]),
-            {name: torch.cat([part.info[name] for part in parts]) for name in names},
-        )

@@ -43,8 +43,8 @@ class CELS(GuidedExplainer):
 
     Then θ, scaled to [0, 1], is cut at `threshold`, and the stretches above it are copied from n.
     Where cutting undoes the change of class, the cut moves down through θ's own values to the
-    smallest mask that restores it. The full mask is n itself, which the model puts in c, so there is
-    always a valid answer.
+    smallest mask that restores it. The full mask is n itself, which the model puts in c, so there
+    is always a valid answer.
 
     In models without gradients the map is learned per segment: by finite differences where the
     answers are smooth, else by growing the mask from the segments with the largest gain.
@@ -204,7 +204,7 @@ class CELS(GuidedExplainer):
 
     def _learn_saliency(self, tasks: Tasks) -> Optimum:
         """Learn θ; the code of the optimum is the map, (tasks, channels, length)."""
-        if tasks.oracle.differentiable:
+        if tasks.oracle.classifier.differentiable:
             every_value = segment_ids(tasks.shape, 1, shared=self.shared_mask)
             return self._descend(tasks, every_value, self._start(tasks, every_value))
         segment = self._segments(tasks, self.n_segments)
@@ -226,7 +226,7 @@ class CELS(GuidedExplainer):
         """Descend on the loss from `start`, with one value of θ per segment."""
 
         def blend(tasks: Tasks, theta: Tensor) -> Tensor:
-            """x' = x · (1 − θ) + n · θ, within the constraints."""
+            """Compute x' = x · (1 − θ) + n · θ, within the constraints."""
             return tasks.project(torch.lerp(tasks.x, tasks.guide, theta[:, segment]))
 
         def loss(point: Point) -> Tensor:

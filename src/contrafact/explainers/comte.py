@@ -22,7 +22,7 @@ from .support.importance import MAX_ELEMENTS
 class CoMTE(FallbackExplainer):
     """Take over the fewest channels of a distractor that change the class.
 
-        x'[a] = n[a] for a ∈ A,   x[a] for a ∉ A,     A the fewest channels for which the model says c
+        x'[a] = n[a] for a ∈ A,   x[a] for a ∉ A,   A the fewest channels that make the model say c
 
     for several distractors n of the target class; of what is found for them, the fewest channels
     win, then the smallest change. All channels are n itself, so there is always a valid answer once
@@ -35,9 +35,9 @@ class CoMTE(FallbackExplainer):
     Parameters
     ----------
     method : {"greedy", "hill_climbing"}, default="greedy"
-        "greedy" adds the channel with the largest gain until the model says c, then takes back those
-        not needed; "hill_climbing" starts from all channels and from random sets, and adds or takes
-        back one channel at a time as long as that is better.
+        "greedy" adds the channel with the largest gain until the model says c, then takes back
+        those not needed; "hill_climbing" starts from all channels and from random sets, and adds or
+        takes back one channel at a time as long as that is better.
     n_distractors : int, default=5
         Distractors tried for each instance.
     n_restarts : int, default=3
@@ -47,8 +47,8 @@ class CoMTE(FallbackExplainer):
 
     References
     ----------
-    Ates, Aksar, Leung, Coskun: Counterfactual explanations for multivariate time series. ICAPAI 2021.
-    https://doi.org/10.1109/ICAPAI49758.2021.9462056
+    Ates, Aksar, Leung, Coskun: Counterfactual explanations for multivariate time series. ICAPAI
+    2021. https://doi.org/10.1109/ICAPAI49758.2021.9462056
 
     Examples
     --------

@@ -31,9 +31,9 @@ class Glacier(WeightedExplainer):
 
         minimize over δ   mean w · (δ / s)²     subject to   P(c | x + δ) ≥ τ
 
-    with s the standard deviation of each channel and w the cost of changing a point. While P < τ the
-    search steps down the margin loss (τ − P)₊², after that down the distance, each step of length
-    `learning_rate` in the metric of w. A fixed weight between both terms instead would stop short of
+    with s the standard deviation of each channel and w the cost of changing a point. While P < τ
+    the search steps down the margin loss (τ − P)₊², after that down the distance, each step of
+    length `learning_rate` in the metric of w. A fixed weight between both terms would stop short of
     τ or overshoot it. Last, the edit shrinks to the smallest multiple that the model accepts at τ.
 
     In models without gradients finite differences over segments are used, with a fifth of the
@@ -66,8 +66,8 @@ class Glacier(WeightedExplainer):
 
     References
     ----------
-    Wang, Samsten, Miliou, Mochaourab, Papapetrou: Glacier: guided locally constrained counterfactual
-    explanations for time series classification. Machine Learning 2024.
+    Wang, Samsten, Miliou, Mochaourab, Papapetrou: Glacier: guided locally constrained
+    counterfactual explanations for time series classification. Machine Learning 2024.
     https://doi.org/10.1007/s10994-023-06502-x
 
     Examples
@@ -171,7 +171,7 @@ class Glacier(WeightedExplainer):
         )
 
     def _stop(self, tasks: Tasks) -> Stop:
-        fewer = 1 if tasks.oracle.differentiable else FEWER_STEPS
+        fewer = 1 if tasks.oracle.classifier.differentiable else FEWER_STEPS
         return Stop(
             tau=tasks.confidence or self.tau,
             patience=1 if self.weights == "unconstrained" else ceil_div(self.patience, fewer),
@@ -183,7 +183,7 @@ class Glacier(WeightedExplainer):
     def _in_input_space(self, tasks: Tasks) -> tuple[Tasks, Decode, Tensor]:
         """θ = δ / s: per point where gradients are exact, else per segment to save model rows."""
         segment = self.segment_
-        if tasks.oracle.differentiable:
+        if tasks.oracle.classifier.differentiable:
             segment = segment_ids(tasks.shape, 1).to(tasks.row.device)
 
         def move(tasks: Tasks, theta: Tensor) -> Tensor:

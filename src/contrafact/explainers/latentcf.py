@@ -132,7 +132,7 @@ class LatentCF(WeightedExplainer):
         spread = self.latent_.spread
         tasks = self.latent_.attach_base(tasks.attach(w=self._costs(tasks)), z, self.residual)
         max_iter = self.max_iter
-        if not tasks.oracle.differentiable:
+        if not tasks.oracle.classifier.differentiable:
             max_iter = ceil_div(self.max_iter, FEWER_STEPS)
         trace = Trace(self.latent_.plane)
 

@@ -40,8 +40,8 @@ class NativeGuide(GuidedExplainer):
       segment around t alone adds to the lead of the target.
     - "cam": the same, with g_t by class activation, in torch networks that average over time before
       their last layer; other models are explored as in "window".
-    - "blend": a weighted barycenter of x and n under dynamic time warping. Along the optimal warping
-      path (i_1, j_1), (i_2, j_2), …
+    - "blend": a weighted barycenter of x and n under dynamic time warping. Along the optimal
+      warping path (i_1, j_1), (i_2, j_2), …
 
           time (1 − β) · i_p + β · j_p,     value (1 − β) · x[i_p] + β · n[j_p]
 
@@ -156,7 +156,7 @@ class NativeGuide(GuidedExplainer):
         return x_cf, {"window_start": start, "window_length": span, "importance": importance}
 
     def _importance(self, tasks: Tasks) -> Tensor:
-        """Return g, (tasks, length); where nothing makes a difference, where x and n differ most."""
+        """Return g, (tasks, length); where nothing gains anything, where x and n differ most."""
         if self.activation_:
             gain = activation_gain(tasks)
         else:

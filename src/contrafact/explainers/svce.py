@@ -12,8 +12,8 @@ from torch import Tensor
 from typing_extensions import override
 
 from ..engine import Candidates, Tags, Tasks
-from ..engine.verdicts import lead
 from ..models.classifier import Array
+from ..models.verdict import lead
 from ..numerics import broadcast_rows
 from ..search import Optimum, Point, Stop, first_on_line, minimize
 from ..search.ball import Ball
@@ -247,7 +247,7 @@ class SVCE(FallbackExplainer):
         return -point.log_p_target
 
     def _certificate(self, tasks: Tasks, ball: Ball, x_cf: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the Frank-Wolfe gap and P(c) at the counterfactuals; NaN where the budget is spent."""
+        """Return Frank-Wolfe gap and P(c) at the counterfactuals; NaN where the budget is spent."""
         step = ball_step("afw", ball, 1)
         found = self._minimize(tasks, x_cf, step, UNREACHABLE, 1)
         asked = found.iterations > 0
@@ -257,9 +257,10 @@ class SVCE(FallbackExplainer):
     # --- the smallest ball
 
     def _smallest(self, tasks: Tasks, ball: Ball) -> tuple[Tensor, Tensor]:
-        """Halve the radius until no run reaches the class, then bisect; start from the last success.
+        """Halve the radius until no run reaches the class, then bisect.
 
-        The line to the nearest unlike neighbor gives the first radius known to be large enough.
+        Runs start from the last success. The line to the nearest unlike neighbor gives the first
+        radius known to be large enough.
         """
         best, fallback = self._fall_back(tasks, ball.x0)
         best = torch.where(ball.free, best, ball.x0)

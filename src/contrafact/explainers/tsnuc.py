@@ -57,8 +57,8 @@ class TSNUC(FallbackExplainer):
         z = E(x),   ẑ = F(z) + noise,   x' = D(ẑ)
         minimize over the weights of F   λ₁ · (−log P(c | x')) + λ₂ · mean|x − x'| + λ₃ · ‖ẑ − μ_c‖
 
-    E and D are an autoencoder, F a network of three layers that first learns to reproduce codes, μ_c
-    the mean code of class c. Every instance has its own copy of F and stops as soon as the model
+    E and D are an autoencoder, F a network of three layers that first learns to reproduce codes,
+    μ_c the mean code of class c. Every instance has its own copy of F and stops as soon as the model
     says c. With several centroids the pull is the soft minimum −β⁻¹ log Σ exp(−β/2 ‖ẑ − μ‖²) over
     those of the class.
 
@@ -79,8 +79,8 @@ class TSNUC(FallbackExplainer):
     max_epochs : int, default=500
         Largest number of epochs of that training.
     centroids : {"predictions", "labels", "prototypes"}, default="predictions"
-        Means over the classes the model sees, over those of `y`, or prototypes that a GLVQ learns in
-        the code to tell apart the classes the model sees.
+        Means over the classes the model sees, over those of `y`, or prototypes that a GLVQ learns
+        in the code to tell apart the classes the model sees.
     n_centroids : int, optional
         Clusters per class, at most.
     beta : float, default=1

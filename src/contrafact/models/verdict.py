@@ -42,6 +42,31 @@ class Verdict:
             self.score[rows],
         )
 
+    def is_finite(self) -> Tensor:
+        """Return the mask of the rows whose probabilities and scores are all finite."""
+        return self.proba.isfinite().all(1) & self.score.isfinite().all(1)
+
+    def where(self, mask: Tensor, other: Verdict) -> Verdict:
+        """Keep the rows of a mask and take the others from another verdict.
+
+        Parameters
+        ----------
+        mask : Tensor of bool, shape (m,)
+            True for rows to keep.
+        other : Verdict
+            About as many rows.
+
+        Returns
+        -------
+        Verdict
+            The combined answers.
+        """
+        return Verdict(
+            torch.where(mask[:, None], self.proba, other.proba),
+            torch.where(mask, self.label, other.label),
+            torch.where(mask[:, None], self.score, other.score),
+        )
+
     @staticmethod
     def concat(parts: Sequence[Verdict]) -> Verdict:
         """Join verdicts about successive rows.
@@ -103,3 +128,40 @@ def finite_log(proba: Tensor) -> Tensor:
     """Return log p, finite also at p = 0."""
     smallest = torch.finfo(proba.dtype).tiny
     return proba.clamp_min(smallest).log()
+
+
+def target_value(values: Tensor, target: Tensor) -> Tensor:
+    """Pick the target's value in every row.
+
+    Parameters
+    ----------
+    values : Tensor of shape (n, classes)
+        Probabilities or scores.
+    target : Tensor of shape (n,)
+        Column to pick.
+
+    Returns
+    -------
+    Tensor of shape (n,)
+        values[j, target[j]].
+    """
+    return values.gather(1, target[:, None])[:, 0]
+
+
+def lead(values: Tensor, target: Tensor) -> Tensor:
+    """Compute how far the target's value is above the best of the other classes.
+
+    Parameters
+    ----------
+    values : Tensor of shape (n, classes)
+        Probabilities or scores.
+    target : Tensor of shape (n,)
+        Column of the target.
+
+    Returns
+    -------
+    Tensor of shape (n,)
+        Positive where the target leads.
+    """
+    others = values.scatter(1, target[:, None], -torch.inf)
+    return target_value(values, target) - others.amax(1)

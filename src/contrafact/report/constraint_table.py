@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..engine.constraints import Constraints, spread
+from ..engine.constraints import Constraints, broadcast_over_instance
 from ..engine.result import Counterfactuals
 from ..metrics.metric import as_array, instance_shape
 from ..models.classifier import Array
@@ -49,11 +49,13 @@ def _words_by_kind(
         value = getattr(constraints, kind)
         if value is None:
             continue
-        bound = spread(value, shape, kind)
+        bound = broadcast_over_instance(value, shape, kind)
         if np.isfinite(bound).any():
             words[kind] = f"nothing {relation} {_bound_text(result, bound)}"
     if constraints.frozen is not None:
-        words["frozen"] = _frozen_text(result, spread(constraints.frozen, shape, "frozen", bool))
+        words["frozen"] = _frozen_text(
+            result, broadcast_over_instance(constraints.frozen, shape, "frozen", bool)
+        )
     if constraints.max_step is not None:
         words["max_step"] = f"no step larger than {number_text(constraints.max_step)}"
     return words

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..engine.constraints import Constraints, spread
+from ..engine.constraints import Constraints, broadcast_over_instance
 from ..engine.result import Counterfactuals
 from ..metrics.metric import as_array
 from ..models.classifier import Array
@@ -290,7 +290,9 @@ def _drawn_limits(shape: tuple[int, ...], constraints: Constraints | None) -> di
     for name in ("lower", "upper"):
         bound = getattr(constraints, name)
         if len(shape) == 2 and bound is not None:
-            drawn[name] = json_numbers(spread(bound, shape, name).reshape(-1))
+            drawn[name] = json_numbers(broadcast_over_instance(bound, shape, name).reshape(-1))
     if constraints.frozen is not None:
-        drawn["frozen"] = pack_bits(spread(constraints.frozen, shape, "frozen", bool))
+        drawn["frozen"] = pack_bits(
+            broadcast_over_instance(constraints.frozen, shape, "frozen", bool)
+        )
     return drawn

@@ -1,4 +1,10 @@
-"""The pieces of NSGA-II (Deb, Pratap, Agarwal, Meyarivan 2002), for many populations at once."""
+"""The pieces of NSGA-II, for many populations at once.
+
+References
+----------
+Deb, Pratap, Agarwal, Meyarivan: A fast and elitist multiobjective genetic algorithm: NSGA-II. IEEE
+Transactions on Evolutionary Computation 2002. https://doi.org/10.1109/4235.996017
+"""
 
 from __future__ import annotations
 
@@ -7,20 +13,26 @@ from torch import Tensor
 
 
 def front_ranks(F: Tensor, enough: int | None = None) -> Tensor:
-    """Which front each individual is in: 0 if none dominates it, 1 if only those of front 0 do, and so on.
+    """Compute which front each individual is in.
+
+    Front 0 holds those that none dominates, front 1 those that only front 0 dominates, and so on:
 
         i dominates j   ⇔   F_i ≤ F_j in every objective,  and F_i ≠ F_j or i < j
 
-    Of equal individuals the first counts as the better one, so that copies do not crowd out the others.
+    Of equal individuals the first counts as the better one, so that copies do not crowd out the
+    others.
 
     Parameters
     ----------
-    F : (populations, m, objectives), all to be minimized.
-    enough : stop once every population has this many ranked; the rest share the last rank. Default: all.
+    F : Tensor of shape (populations, m, objectives)
+        Objectives, all to be minimized.
+    enough : int, optional
+        Stop once every population has this many ranked; the rest share the last rank. Default: all.
 
     Returns
     -------
-    ranks (populations, m).
+    Tensor of int, shape (populations, m)
+        The fronts.
 
     Examples
     --------
@@ -28,30 +40,50 @@ def front_ranks(F: Tensor, enough: int | None = None) -> Tensor:
     [[0, 0, 1, 2]]
     """
     n, m = F.shape[:2]
-    beaten = torch.ones(n, m, m, dtype=torch.bool, device=F.device)  # [j, i]: i dominates j
-    for f in F.unbind(2):
-        beaten &= f[:, None, :] <= f[:, :, None]
-    place = torch.arange(m, device=F.device)
-    beaten &= ~beaten.transpose(1, 2) | (place < place[:, None])
-    beaten_by = beaten.float()
-    left = beaten_by.sum(2)
+    enough = enough or m
+    dominated_by = _domination(F).float()
+    remaining = dominated_by.sum(2)
     rank = torch.full((n, m), m, dtype=torch.long, device=F.device)
     for level in range(m):
-        front = (left == 0) & (rank == m)
+        front = (remaining == 0) & (rank == m)
         rank[front] = level
-        if bool(((rank < m).sum(1) >= (enough or m)).all()):
+        if bool(((rank < m).sum(1) >= enough).all()):
             return rank.clamp_max(level + 1)
-        left -= (beaten_by @ front.float()[:, :, None])[:, :, 0]
+        remaining -= (dominated_by @ front.float()[:, :, None])[:, :, 0]
     return rank
 
 
+def _domination(F: Tensor) -> Tensor:
+    """Return, at [p, j, i], whether i dominates j in population p."""
+    n, m = F.shape[:2]
+    dominated = torch.ones(n, m, m, dtype=torch.bool, device=F.device)
+    for objective in F.unbind(2):
+        dominated &= objective[:, None, :] <= objective[:, :, None]
+    place = torch.arange(m, device=F.device)
+    is_earlier = place < place[:, None]
+    is_mutual = dominated.transpose(1, 2)
+    return dominated & (~is_mutual | is_earlier)
+
+
 def crowding_distance(F: Tensor, rank: Tensor) -> Tensor:
-    """How much room an individual has in its front: per objective the gap between its two neighbors.
+    """Compute how much room an individual has in its front.
 
         crowding_i = Σ over objectives  (f_next(i) − f_previous(i)) / (max f − min f)
 
-    with the extremes over the population; infinite at the ends of a front. Individuals with infinite
-    objectives count as absent.
+    with the extremes over the population; infinite at the ends of a front. Individuals with
+    infinite objectives count as absent.
+
+    Parameters
+    ----------
+    F : Tensor of shape (populations, m, objectives)
+        Objectives.
+    rank : Tensor of int, shape (populations, m)
+        Fronts, see `front_ranks`.
+
+    Returns
+    -------
+    Tensor of shape (populations, m)
+        The crowding distances.
 
     Examples
     --------
@@ -60,30 +92,50 @@ def crowding_distance(F: Tensor, rank: Tensor) -> Tensor:
     [[inf, 2.0, inf]]
     """
     crowding = torch.zeros(F.shape[:2], dtype=F.dtype, device=F.device)
-    for f in F.unbind(2):
-        order = f.argsort(dim=1, stable=True)
-        order = order.gather(1, rank.gather(1, order).argsort(dim=1, stable=True))
-        value, front = f.gather(1, order), rank.gather(1, order)
-        inner = (front[:, 2:] == front[:, 1:-1]) & (front[:, 1:-1] == front[:, :-2])
-        here = f.isfinite()
-        spread = f.masked_fill(~here, -torch.inf).amax(1) - f.masked_fill(~here, torch.inf).amin(1)
-        spread = spread.clamp_min(torch.finfo(f.dtype).tiny)[:, None]
+    for objective in F.unbind(2):
+        order = _by_rank(objective.argsort(dim=1, stable=True), rank)
+        value = objective.gather(1, order)
+        front = rank.gather(1, order)
+        is_inner = (front[:, 2:] == front[:, 1:-1]) & (front[:, 1:-1] == front[:, :-2])
+        between = ((value[:, 2:] - value[:, :-2]) / _spread(objective)).nan_to_num(0.0)
         gap = torch.full_like(value, torch.inf)
-        gap[:, 1:-1] = torch.where(
-            inner, ((value[:, 2:] - value[:, :-2]) / spread).nan_to_num(0.0), torch.inf
-        )
+        gap[:, 1:-1] = torch.where(is_inner, between, torch.inf)
         crowding.scatter_add_(1, order, gap)
     return crowding
 
 
-def survivors(F: Tensor, count: int, elite: Tensor | None = None) -> Tensor:
-    """The `count` individuals that live on, best first: lower fronts, in a front those with more room.
+def _by_rank(order: Tensor, rank: Tensor) -> Tensor:
+    """Sort an order by front, keeping it within each front."""
+    return order.gather(1, rank.gather(1, order).argsort(dim=1, stable=True))
 
-    `elite` names one individual of each population that is never crowded out of its front.
+
+def _spread(objective: Tensor) -> Tensor:
+    """Return largest less smallest finite value of each population, (populations, 1)."""
+    absent = ~objective.isfinite()
+    largest = objective.masked_fill(absent, -torch.inf).amax(1)
+    smallest = objective.masked_fill(absent, torch.inf).amin(1)
+    tiny = torch.finfo(objective.dtype).tiny
+    return (largest - smallest).clamp_min(tiny)[:, None]
+
+
+def survivors(F: Tensor, count: int, elite: Tensor | None = None) -> Tensor:
+    """Select the individuals that live on, best first.
+
+    Lower fronts come first, and within a front those with more room.
+
+    Parameters
+    ----------
+    F : Tensor of shape (populations, m, objectives)
+        Objectives.
+    count : int
+        How many of each population.
+    elite : Tensor of int, shape (populations,), optional
+        One individual of each population that is never crowded out of its front.
 
     Returns
     -------
-    indices (populations, count).
+    Tensor of int, shape (populations, count)
+        Positions of the survivors.
 
     Examples
     --------
@@ -95,6 +147,5 @@ def survivors(F: Tensor, count: int, elite: Tensor | None = None) -> Tensor:
     room = crowding_distance(F, rank)
     if elite is not None:
         room.scatter_(1, elite[:, None], torch.inf)
-    order = room.argsort(dim=1, descending=True, stable=True)
-    order = order.gather(1, rank.gather(1, order).argsort(dim=1, stable=True))
+    order = _by_rank(room.argsort(dim=1, descending=True, stable=True), rank)
     return order[:, :count]

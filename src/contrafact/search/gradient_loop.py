@@ -18,7 +18,15 @@ import torch
 from torch import Tensor
 
 from ..engine import Tasks
-from .gradients import Decode, Encode, Evaluation, GradientKind, Loss, ModelGradient
+from .gradients import (
+    Decode,
+    Encode,
+    Evaluation,
+    GradientKind,
+    Loss,
+    ModelGradient,
+    with_temperature,
+)
 from .steps import Step
 
 
@@ -133,14 +141,8 @@ class _Run:
     loss: Tensor
     streak: Tensor
 
-    @property
-    def position(self) -> Tensor:
-        return self.tasks["position"]
-
     def keep(self, which: Tensor) -> None:
         """Let all tasks leave but those of a mask."""
-        if bool(which.all()):
-            return
         self.tasks = self.tasks.take(which)
         self.theta = self.theta[which]
         self.loss = self.loss[which]
@@ -208,23 +210,27 @@ def minimize(
     Optimum
         The best iterate of every task.
     """
-    model = ModelGradient(decode, loss, encode, gradients, difference, n_directions)
+    model = ModelGradient(tasks, decode, loss, encode, gradients, difference, n_directions)
     best = Optimum.start(start if start_code is None else start_code)
-    cost = model.cost(tasks, best.code)
+    cost = model.cost(best.code)
     position = torch.arange(len(tasks), device=start.device)
-    tasks = model.prepare(tasks.attach(position=position))
+    tasks = with_temperature(tasks.attach(position=position))
     run = _Run(tasks, start, step, best.loss.clone(), best.iterations.clone())
     for t in range(stop.max_iter):
-        run.keep(run.tasks.affords(cost))
+        able = run.tasks.affords(cost)
+        if not bool(able.all()):
+            run.keep(able)
         if len(run.tasks) == 0:
             break
         now = model.evaluate(run.tasks, run.theta, t)
         usable = now.loss.isfinite() & now.gradient.flatten(1).isfinite().all(1)
-        run.tasks.fail(~usable, "the gradient search met NaN or inf")
+        if not bool(usable.all()):
+            run.tasks.fail(~usable, "the gradient search met NaN or inf")
+        position = run.tasks["position"]
         above = now.reached & (now.p_target >= stop.tau)
-        best.update(run.position, now, now.reached.long() + above, usable)
+        best.update(position, now, now.reached.long() + above, usable)
         done = run.is_done(now, above, stop)
-        best.converged[run.position[done]] = True
+        best.converged[position[done]] = True
         run.theta = step(run.theta, now.gradient, now.loss)
         if clamp is not None:
             run.theta = run.theta.clamp(*clamp)

@@ -11,8 +11,7 @@ from torch import Tensor
 
 from ..engine import Tasks
 from ..engine.oracle import accepts
-from ..engine.verdicts import target_value
-from ..models.classifier import Verdict
+from ..models.verdict import Verdict, lead, target_value
 from ..numerics import zeroth_order_gradient
 
 #: (tasks, code) → candidates
@@ -104,40 +103,42 @@ class Evaluation:
     @staticmethod
     def concat(parts: list[Evaluation]) -> Evaluation:
         """Join the evaluations of consecutive tasks."""
-        if len(parts) == 1:
-            return parts[0]
         columns = zip(*(vars(part).values() for part in parts), strict=True)
         return Evaluation(*(torch.cat(column) for column in columns))
 
 
-@dataclass(frozen=True)
 class ModelGradient:
-    """Evaluate loss and gradient in memory-bounded parts; parameters as for `minimize`."""
+    """Evaluate loss and gradient in memory-bounded parts; parameters as for `minimize`.
 
-    decode: Decode
-    loss: Loss
-    encode: Encode | None
-    kind: GradientKind
-    difference: float
-    n_directions: int
+    Attributes
+    ----------
+    exact : bool
+        Whether gradients come from the model itself.
+    by_differences : bool
+        Whether they come from finite differences.
+    """
 
-    def prepare(self, tasks: Tasks) -> Tasks:
-        """Attach what `Point.p_target` needs: a third of the score by which the target trails."""
-        behind = -tasks.lead(tasks.before)
-        temperature = behind.clamp_min(1e-3).to(tasks.x.dtype) / 3
-        return tasks.attach(temperature=temperature)
+    def __init__(
+        self,
+        tasks: Tasks,
+        decode: Decode,
+        loss: Loss,
+        encode: Encode | None = None,
+        gradients: GradientKind = "auto",
+        difference: float = 0.05,
+        n_directions: int = 32,
+    ) -> None:
+        self.decode = decode
+        self.loss = loss
+        self.encode = encode
+        self.exact = gradients == "auto" and tasks.oracle.classifier.differentiable
+        self.by_differences = gradients != "none" and not self.exact
+        self.difference = difference
+        self.n_directions = n_directions
 
-    def is_exact(self, tasks: Tasks) -> bool:
-        """Whether gradients come from the model itself."""
-        return self.kind == "auto" and tasks.oracle.differentiable
-
-    def uses_differences(self, tasks: Tasks) -> bool:
-        """Whether gradients come from finite differences."""
-        return self.kind != "none" and not self.is_exact(tasks)
-
-    def cost(self, tasks: Tasks, code: Tensor) -> int:
+    def cost(self, code: Tensor) -> int:
         """Return the number of questions that one evaluation of a task takes."""
-        if not self.uses_differences(tasks) or len(code) == 0:
+        if not self.by_differences or len(code) == 0:
             return 1
         return 1 + 2 * min(self.n_directions, code[0].numel())
 
@@ -158,8 +159,10 @@ class ModelGradient:
         Evaluation
             Code, loss, gradient, P(target) and decision of every task.
         """
-        size = tasks.classifier.internal_batch(tasks.oracle.question.x)
-        evaluate = self._exact if self.is_exact(tasks) else self._by_answers
+        size = tasks.oracle.classifier.internal_batch(tasks.x)
+        evaluate = self._exact if self.exact else self._by_answers
+        if len(tasks) <= size:
+            return evaluate(tasks, theta, t)
         parts = [
             evaluate(some, values, t)
             for some, values in zip(tasks.split(size), theta.split(size), strict=True)
@@ -169,7 +172,8 @@ class ModelGradient:
     def _exact(self, tasks: Tasks, theta: Tensor, t: int) -> Evaluation:
         """Differentiate through the model."""
         theta = theta.detach().requires_grad_()
-        code, x_cf = self._candidates(tasks, theta, t)
+        code = theta if self.encode is None else self.encode(tasks, theta, t)
+        x_cf = self.decode(tasks, code)
         score = tasks.oracle.scores(x_cf, tasks.row)
         loss = self.loss(Point(tasks, theta, code, x_cf, score, t))
         (gradient,) = torch.autograd.grad(loss.sum(), theta)
@@ -180,10 +184,11 @@ class ModelGradient:
     def _by_answers(self, tasks: Tasks, theta: Tensor, t: int) -> Evaluation:
         """Differentiate the loss; what the model contributes comes from finite differences."""
         theta = theta.detach().requires_grad_()
-        code, x_cf = self._candidates(tasks, theta, t)
+        code = theta if self.encode is None else self.encode(tasks, theta, t)
+        x_cf = self.decode(tasks, code)
         verdict = tasks.ask(x_cf.detach())
         score = verdict.score.to(theta.dtype)
-        if not self.uses_differences(tasks):
+        if not self.by_differences:
             loss = self.loss(Point(tasks, theta, code, x_cf, score, t))
             (gradient,) = torch.autograd.grad(loss.sum(), theta)
             return _evaluation(tasks, code, loss, gradient, verdict)
@@ -199,10 +204,6 @@ class ModelGradient:
         if self.encode is not None:
             (by_code,) = torch.autograd.grad(code, theta, by_code)
         return _evaluation(tasks, code, loss, gradient + by_code, verdict)
-
-    def _candidates(self, tasks: Tasks, theta: Tensor, t: int) -> tuple[Tensor, Tensor]:
-        code = theta if self.encode is None else self.encode(tasks, theta, t)
-        return code, self.decode(tasks, code)
 
     def _finite_differences(self, tasks: Tasks, code: Tensor, by_score: Tensor, t: int) -> Tensor:
         """Return ∂L/∂score · ∂score/∂code, the second factor by central differences.
@@ -229,6 +230,12 @@ class ModelGradient:
         )
 
 
+def with_temperature(tasks: Tasks) -> Tasks:
+    """Attach what `Point.p_target` needs: a third of the score by which the target trails."""
+    behind = -lead(tasks.before.score, tasks.target)
+    return tasks.attach(temperature=behind.clamp_min(1e-3).to(tasks.x.dtype) / 3)
+
+
 def _evaluation(
     tasks: Tasks,
     code: Tensor,
@@ -241,6 +248,6 @@ def _evaluation(
         code=code,
         loss=loss.detach().to(code.dtype),
         gradient=gradient,
-        p_target=tasks.p_target(verdict),
+        p_target=target_value(verdict.proba, tasks.target),
         reached=accepts(verdict, tasks.target),
     )

@@ -84,8 +84,8 @@ class Centroids:
     def pull(self, z: Tensor, target: Tensor) -> Tensor:
         """Compute how far codes are from the centroids of their target class.
 
-        ‖z − μ‖ where the class has one centroid, −β⁻¹ log Σ exp(−β/2 ‖z − μ‖²) where it has several,
-        0 where it has none.
+        ‖z − μ‖ where the class has one centroid, −β⁻¹ log Σ exp(−β/2 ‖z − μ‖²) where it has
+        several, 0 where it has none.
 
         Parameters
         ----------

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, ClassVar, final
 
@@ -19,18 +20,26 @@ from ...data.dataset import as_labels
 from ...deprecation import renamed_value
 from ...engine import Budget, Candidates, Constraints, Counterfactuals, Request, Tags, Tasks
 from ...engine.assembly import Part, assemble
-from ...engine.instances import Instances, Modality, read_instances, read_targets
+from ...engine.budget import Meter
+from ...engine.instances import Instances, Modality, read_instances, read_targets, wrap_model
 from ...engine.isolation import describe_exception, isolate
-from ...engine.opening import open_request, wrap_model
-from ...engine.oracle import Oracle
+from ...engine.oracle import open_request
 from ...engine.progress import row_progress
 from ...engine.request import OnError
 from ...models.classifier import Array, Classifier, Verdict
 from ...search.refinement import undo_edits
 from ...validation import Rule, check_parameters
 
-#: numbers a method works on at once; larger requests are split by instances, which changes no result
+#: numbers a method works on at once; larger requests are split, which changes no result
 MAX_ELEMENTS = 2**23
+
+
+def _ignore(finished: int) -> None:
+    """Show no progress."""
+
+
+#: in place of a progress bar
+SILENT = nullcontext(_ignore)
 
 
 class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
@@ -121,7 +130,7 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
         self._check_channels(instances)
         labels = None if y is None else as_labels(y, "y", len(instances))
         classifier = wrap_model(model, instances)
-        instances.check_names(feature_names(classifier), "the model")
+        instances.check_names(classifier.feature_names, "the model")
         x = classifier.as_input(instances.values)
         classifier.infer_classes(x, labels)
         if self.tags.reference:
@@ -204,11 +213,16 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
             raise ValueError(
                 f"X holds instances of shape {instances.shape}; fit saw {self.shape_}."
             )
-        instances.check_names(self._names or feature_names(self.classifier_), "fit")
+        instances.check_names(self._names or self.classifier_.feature_names, "fit")
         targets = read_targets(target, self.classifier_.classes, len(instances))
         start = time.perf_counter()
-        with row_progress(progress, len(instances), type(self).__name__) as advance:
-            parts = self._explain_parts(request, instances, targets, start, advance)
+        meter = request.meter(len(instances), self.classifier_.rows_per_verdict, start)
+        size = max(1, MAX_ELEMENTS // int(np.prod(self.shape_)))
+        with row_progress(len(instances), type(self).__name__) if progress else SILENT as advance:
+            parts = [
+                self._explain_part(request, instances, targets, meter, rows, advance)
+                for rows in split_rows(len(instances), size)
+            ]
         return assemble(
             parts,
             instances,
@@ -217,56 +231,44 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
             seconds=time.perf_counter() - start,
         )
 
-    def _explain_parts(
+    def _explain_part(
         self,
         request: Request,
         instances: Instances,
         targets: Array | None,
-        start: float,
-        advance: Any,
-    ) -> list[Part]:
-        """Work on the request in parts that bound memory; an empty request is one empty part."""
-        n = len(instances)
-        classifier = self.classifier_
-        feasible_set = request.feasible_set(self.shape_, classifier)
-        meter = request.meter(n, classifier.rows_per_verdict, start)
-        size = max(1, MAX_ELEMENTS // int(np.prod(self.shape_)))
-        parts = []
-        for rows in np.split(np.arange(n), range(size, n, size)):
-            part = replace(instances, values=instances.values[rows])
-            oracle = open_request(
-                request,
-                classifier,
-                part,
-                self._default_target if targets is None else targets[rows],
-                feasible_set,
-                meter.take(torch.from_numpy(rows)),
-                advance,
-            )
-            searched = oracle.states.pending().to(oracle.question.x.device)
-            found = self._search(oracle, searched.nonzero().flatten())
-            parts.append(Part(oracle, part, searched, found))
-        return parts
-
-    def _search(self, oracle: Oracle, rows: Tensor) -> Candidates:
-        """Run the method on some instances; one that raises does not cost the others theirs."""
+        meter: Meter,
+        rows: Array,
+        advance: Callable[[int], None],
+    ) -> Part:
+        """Explain some instances; one whose work raises does not cost the others their result."""
+        part = replace(instances, values=instances.values[rows])
+        oracle = open_request(
+            request,
+            self.classifier_,
+            part,
+            self._default_target if targets is None else targets[rows],
+            request.feasible_set(self.shape_, self.classifier_),
+            meter.take(torch.from_numpy(rows)),
+            advance,
+        )
+        searched = oracle.states.pending().to(oracle.question.x.device)
+        pending = searched.nonzero().flatten()
 
         def work(positions: Tensor) -> Candidates:
-            tasks = self._prepare(Tasks.start(oracle, rows[positions]))
+            tasks = self._prepare(Tasks.start(oracle, pending[positions]))
             candidates = self._explain(tasks)
             self._check_info(candidates)
-            if oracle.request.refine:
+            if request.refine:
                 candidates = replace(candidates, x=undo_edits(candidates.tasks, candidates.x))
             return candidates
 
-        done = isolate(work, len(rows), oracle.request.on_error)
+        done = isolate(work, len(pending), request.on_error)
         for position, error in done.exceptions.items():
-            row = rows[position : position + 1]
+            row = pending[position : position + 1]
             oracle.states.fail(row, describe_exception(error), error)
-        if not done.results:
-            nothing = Tasks.start(oracle, rows[:0])
-            return nothing.candidates(nothing.x)
-        return Candidates.concat([candidates for _, candidates in done.results])
+        nothing = Tasks.start(oracle, pending[:0])
+        found = [candidates for _, candidates in done.results] or [nothing.candidates(nothing.x)]
+        return Part(oracle, part, searched, Candidates.concat(found))
 
     def _check_info(self, candidates: Candidates) -> None:
         undeclared = set(candidates.info) - set(self.info_keys)
@@ -279,7 +281,8 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
     def _check_all_parameters(self) -> None:
         values = self.get_params(deep=False)
         for name, spellings in self.old_values.items():
-            values[name] = renamed_value(name, values[name], spellings)
+            if isinstance(values[name], str) and values[name] in spellings:
+                values[name] = renamed_value(name, values[name], spellings)
         check_parameters(type(self).__name__, self.rules, values)
         self._check_parameters()
 
@@ -305,9 +308,9 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
         }
 
 
-def feature_names(classifier: Classifier) -> list[str] | None:
-    """Return the column names the model was trained with, where it knows them."""
-    return getattr(classifier, "feature_names", None)
+def split_rows(n: int, size: int) -> list[Array]:
+    """Return the numbers 0, ..., n - 1 in parts of at most `size`; no rows are one empty part."""
+    return np.split(np.arange(n), range(size, n, size))
 
 
 def check_classes(classifier: Classifier, labels: Array | None) -> None:

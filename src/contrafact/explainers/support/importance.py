@@ -26,8 +26,8 @@ def segment_importance(
 
     In a random half of the segments the series is replaced by the segment's own mean. A ridge
     regression of the model's probability on which segments were kept gives coefficients; their size
-    over the instance's largest is the importance. All instances share the masks: one model batch, one
-    small linear system.
+    over the instance's largest is the importance. All instances share the masks: one model batch,
+    one small linear system.
 
     Parameters
     ----------

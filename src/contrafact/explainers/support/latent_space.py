@@ -107,7 +107,7 @@ class LatentSpace:
         return torch.where((tasks.rank > 0)[:, None], z + self.spread * draws, z)
 
     def attach_base(self, tasks: Tasks, base: Tensor, residual: bool) -> Tasks:
-        """Attach the codes that stand for "no movement", and with `residual` what they decode to."""
+        """Attach the codes that stand for no movement, and with `residual` what they decode to."""
         tasks = tasks.attach(base=base)
         if not residual:
             return tasks

@@ -7,8 +7,8 @@ from torch import Tensor
 from typing_extensions import override
 
 from ...engine import Tasks
-from ...engine.verdicts import target_value
 from ...models.classifier import Array
+from ...models.verdict import target_value
 from ...numerics import ceil_div
 from ...search.segments import count_segments, segment_ids
 from .guided import FallbackExplainer
