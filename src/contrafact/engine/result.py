@@ -145,7 +145,7 @@ class Counterfactuals:
 
     @property
     def changed(self) -> Any:
-        """Mask of the values that changed by more than a millionth of their row's largest change."""
+        """Mask of the values that changed by more than a millionth of the row's largest change."""
         if isinstance(self.X, Tensor):
             return torch.from_numpy(self._changed()).to(self.X.device)
         return self._changed()

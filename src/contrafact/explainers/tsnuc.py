@@ -58,7 +58,7 @@ class TSNUC(FallbackExplainer):
         minimize over the weights of F   λ₁ · (−log P(c | x')) + λ₂ · mean|x − x'| + λ₃ · ‖ẑ − μ_c‖
 
     E and D are an autoencoder, F a network of three layers that first learns to reproduce codes,
-    μ_c the mean code of class c. Every instance has its own copy of F and stops as soon as the model
+    μ_c the mean code of class c. Every instance has its own copy of F and stops when the model
     says c. With several centroids the pull is the soft minimum −β⁻¹ log Σ exp(−β/2 ‖ẑ − μ‖²) over
     those of the class.
 

@@ -9,7 +9,7 @@ from ..numerics import ceil_div
 
 
 def segment_ids(shape: tuple[int, ...], width: int, *, shared: bool = False) -> Tensor:
-    """Number every value of an instance by the segment it lies in.
+    """Assign every value of an instance to a segment.
 
     Parameters
     ----------

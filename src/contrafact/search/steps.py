@@ -54,6 +54,7 @@ class Adam:
         self.v = torch.empty(0)
 
     def __call__(self, theta: Tensor, gradient: Tensor, loss: Tensor) -> Tensor:
+        """Return the next θ, (n, ...)."""
         if self.t == 0:
             self.m = torch.zeros_like(theta)
             self.v = torch.zeros_like(theta)
@@ -92,6 +93,7 @@ class SteepestDescent:
         self.weights = weights
 
     def __call__(self, theta: Tensor, gradient: Tensor, loss: Tensor) -> Tensor:
+        """Return the next θ, (n, ...)."""
         direction = gradient / self.weights
         length = direction.flatten(1).square().mean(1).sqrt()
         length = length.clamp_min(torch.finfo(theta.dtype).tiny)
