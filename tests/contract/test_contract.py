@@ -76,8 +76,12 @@ def cells_of_further_settings(cls):
 
 def all_cells():
     for name, cls in explainer_classes().items():
+        quick = {"linear", "prototype"}  # one cell of every class is part of `make quick`
         for explainer, model, data, checks in cells_of(cls):
-            yield pytest.param(explainer, model, data, checks, id=f"{name}-{model}-{data}")
+            marks = [pytest.mark.quick] if model in quick else []
+            quick -= {model}
+            name_of_cell = f"{name}-{model}-{data}"
+            yield pytest.param(explainer, model, data, checks, id=name_of_cell, marks=marks)
         for i, explainer, model, data, checks in cells_of_further_settings(cls):
             yield pytest.param(explainer, model, data, checks, id=f"{name}{i}-{model}-{data}")
 
@@ -91,6 +95,7 @@ def coarse_radius(monkeypatch):
     monkeypatch.setattr(svce, "PRECISION", 1.1)
 
 
+@pytest.mark.contract
 @pytest.mark.filterwarnings("ignore:The model puts decoded centroids")  # autoencoders of two epochs
 @pytest.mark.parametrize(("explainer", "model", "data", "checks"), CELLS)
 def test_contract(explainer, model, data, checks):

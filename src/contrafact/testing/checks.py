@@ -24,7 +24,7 @@ MODELS_OF_SCOPE: dict[Scope, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Check:
-    """A property that every explainer must have.
+    """Test one property that every explainer must have.
 
     Parameters
     ----------

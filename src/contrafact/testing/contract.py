@@ -33,7 +33,17 @@ _RENAMED_CHECKS = {"k_distinct_or_told": "k_distinct_or_explained"}
 
 @dataclass(frozen=True)
 class PlannedCell:
-    """One kind of model with one kind of data, and the checks to run there."""
+    """Name the checks to run with one kind of model and one kind of data.
+
+    Parameters
+    ----------
+    model : str
+        Kind of model.
+    data : str
+        Kind of data.
+    checks : tuple of str
+        Names of the checks.
+    """
 
     model: str
     data: str
