@@ -5,16 +5,20 @@ exported classes define themselves. A method that overrides a documented one car
 and needs no docstring of its own.
 """
 
+import doctest
 import importlib
 import inspect
+import io
 import pkgutil
 import re
 
 import pytest
 from numpydoc.docscrape import get_doc_object
 from numpydoc.validate import validate
+from sklearn.linear_model import LogisticRegression
 
 import contrafact as cf
+from contrafact.explainers.registry import explainer_classes
 
 #: Codes of numpydoc's validation that count, and what they mean.
 ENFORCED = {
@@ -120,7 +124,7 @@ def starts_with_verb(thing):
 
 
 def only_attributes_missing(cls, problem):
-    """Whether all that PR01 misses in a class is in its Attributes section: results, not options."""
+    """Whether all that PR01 misses in a class is in its Attributes section."""
     if not problem.startswith("PR01"):
         return False
     documented = {
@@ -145,7 +149,7 @@ def said_in_summary(member, problem):
     return not arguments and summary_of(member).startswith("Return ")
 
 
-@pytest.mark.parametrize("name", EXPORTED)
+@pytest.mark.parametrize("name", list(EXPORTED))
 def test_docstring_of_exported_name(name):
     thing = EXPORTED[name]
     codes = ENFORCED | ENFORCED_AT_TOP if thing in AT_TOP else ENFORCED
@@ -156,7 +160,7 @@ def test_docstring_of_exported_name(name):
     assert starts_with_verb(thing), f"{name}: {summary_of(thing)!r} does not start with a verb"
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", list(METHODS))
 def test_docstring_of_public_method(name):
     member = METHODS[name]
     found = problems(member, ENFORCED)
@@ -167,7 +171,7 @@ def test_docstring_of_public_method(name):
     assert not found, "\n".join([name, *found])
 
 
-@pytest.mark.parametrize("name", packages())
+@pytest.mark.parametrize("name", list(packages()))
 def test_docstring_of_package(name):
     summary = summary_of(packages()[name])
     assert summary.endswith(".")
@@ -209,3 +213,67 @@ def test_everything_exported_is_found():
     assert not AT_TOP - set(EXPORTED.values())
     assert len(EXPORTED) > 100
     assert "contrafact.testing.check_explainer" in EXPORTED
+
+
+# --- examples -----------------------------------------------------------------------------------
+
+
+def modules():
+    """All modules of the package, by name."""
+    yield "contrafact"
+    for module in pkgutil.walk_packages(cf.__path__, "contrafact."):
+        yield module.name
+
+
+class PlainNumbers(doctest.OutputChecker):
+    """Take np.float64(1.0) for 1.0: NumPy 2 shows its scalars with their type, NumPy 1 does not."""
+
+    scalar = re.compile(r"np\.(?:float|int|uint|str|bool)\w*\(([^()]*)\)")
+
+    def check_output(self, want: str, got: str, optionflags: int) -> bool:
+        want, got = (self.scalar.sub(r"\1", text) for text in (want, got))
+        return super().check_output(want, got, optionflags)
+
+
+@pytest.fixture(scope="module")
+def example_names():
+    """Names that examples may use without defining them: a trained model and series."""
+    data = cf.load_dataset("ItalyPowerDemand")
+    model = LogisticRegression(max_iter=1000).fit(data.X_train[:, 0], data.y_train)
+    return {
+        "model": model,
+        "X_train": data.X_train,
+        "y_train": data.y_train,
+        "X_test": data.X_test,
+        "y_test": data.y_test,
+    }
+
+
+@pytest.mark.parametrize("name", list(modules()))
+def test_examples_in_docstrings(name, example_names, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    runner = doctest.DocTestRunner(PlainNumbers(), verbose=False, optionflags=doctest.ELLIPSIS)
+    report = io.StringIO()
+    for test in doctest.DocTestFinder().find(
+        importlib.import_module(name), name, extraglobs=example_names
+    ):
+        runner.run(test, out=report.write)
+    assert runner.failures == 0, report.getvalue()
+
+
+def test_there_are_examples_to_run():
+    finder = doctest.DocTestFinder()
+    without = [
+        name
+        for name, cls in explainer_classes().items()
+        if not any(t.examples for t in finder.find(cls, name))
+    ]
+    assert not without, f"explainers without an example: {without}"
+
+
+def test_a_wrong_example_is_noticed(example_names):
+    wrong = ">>> import numpy as np\n>>> np.float64(0.5)\n1.0\n"
+    test = doctest.DocTestParser().get_doctest(wrong, dict(example_names), "wrong", None, 0)
+    runner = doctest.DocTestRunner(PlainNumbers(), verbose=False)
+    runner.run(test, out=lambda text: None)
+    assert runner.failures == 1

@@ -117,7 +117,7 @@ def admitted(cls):
                 yield model, data
 
 
-@pytest.mark.parametrize("name", explainer_classes())
+@pytest.mark.parametrize("name", list(explainer_classes()))
 def test_grid_is_complete(name):
     """Every kind of model with every kind of data, and there everything that can depend on it."""
     cls = explainer_classes()[name]
@@ -128,7 +128,7 @@ def test_grid_is_complete(name):
     assert {f"{name}-{model}-{data}" for model, data in cells} <= ids
 
 
-@pytest.mark.parametrize("name", explainer_classes())
+@pytest.mark.parametrize("name", list(explainer_classes()))
 def test_every_check_meets_every_modality(name):
     cls = explainer_classes()[name]
     seen = {data: set() for _, data in admitted(cls)}
@@ -137,7 +137,7 @@ def test_every_check_meets_every_modality(name):
     assert all(checks == set(CHECKS) for checks in seen.values())
 
 
-@pytest.mark.parametrize("name", explainer_classes())
+@pytest.mark.parametrize("name", list(explainer_classes()))
 def test_every_setting_meets_every_check(name):
     cls = explainer_classes()[name]
     met = {i: (data, set(checks)) for i, _, _, data, checks in cells_of_further_settings(cls)}

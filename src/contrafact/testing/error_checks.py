@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -135,9 +137,9 @@ def check_bad_row_does_not_spoil_others(explainer: Explainer, case: Case) -> Non
     without = None
     for raises in (True, False):
         _fit_to_failing_model(explainer, case, raises)
-        result = _explain_quietly(explainer, case.X)
+        result = _explain_failing(explainer, case.X)
         if without is None:  # both models give the same for the good rows
-            without = _explain_quietly(explainer, case.X[good])
+            without = _explain_failing(explainer, case.X[good])
         assert result.status[BAD_ROW] == "error", "the bad row is not an error row"
         assert result.message[BAD_ROW], "the bad row has no message"
         assert not result.valid[BAD_ROW]
@@ -151,13 +153,13 @@ def check_on_error_raise(explainer: Explainer, case: Case) -> None:
     _fit_to_failing_model(explainer, case, raises=True)
     X = case.X[BAD_ROW - 1 : BAD_ROW + 1]
     try:
-        _explain_quietly(explainer, X, on_error="raise")
+        _explain_failing(explainer, X, on_error="raise")
     except RuntimeError as error:
         assert FailingModel.message in str(error), f"another exception was raised: {error!r}"
     else:
         raise AssertionError("on_error='raise' did not raise the exception of the model")
 
-    result: Any = _explain_quietly(explainer, X, on_error="row")
+    result: Any = _explain_failing(explainer, X, on_error="row")
     bad = result.source == 1
     assert set(result.status[bad]) == {"error"}, "on_error='row' gives no error row"
     assert set(result.exceptions) == {1}, f"exceptions of rows {sorted(result.exceptions)}"
@@ -170,13 +172,25 @@ def _fit_to_failing_model(explainer: Explainer, case: Case, raises: bool) -> Non
     """Fit to the case's model, made to fail on the bad row."""
     model = FailingModel(case.classifier(), case.X[BAD_ROW], raises)
     failing = replace(case, model=model)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
+    with _expected_failures():
         case.fit(explainer, failing.classifier())
 
 
-def _explain_quietly(explainer: Explainer, X: Any, **options: Any) -> Counterfactuals:
-    """Explain without the warning about failed rows."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
+def _explain_failing(explainer: Explainer, X: Any, **options: Any) -> Counterfactuals:
+    """Explain instances of which some fail on purpose."""
+    with _expected_failures():
         return explainer.explain(X, random_state=0, **options)
+
+
+@contextmanager
+def _expected_failures() -> Iterator[None]:
+    """Suppress warnings and log entries about rows that fail on purpose."""
+    logger = logging.getLogger("contrafact")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL + 1)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            yield
+    finally:
+        logger.setLevel(level)
