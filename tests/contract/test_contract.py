@@ -213,9 +213,30 @@ class DrawsGlobally(cf.NearestUnlike):
         super()._fit(X, y)
 
 
+class StretchesUnderConstraints(cf.NearestUnlike):
+    """Goes farther than it would, as soon as there are constraints of any kind."""
+
+    def explain(self, X, target=None, *, constraints=None, **options):
+        result = super().explain(X, target, constraints=constraints, **options)
+        if constraints is None:
+            return result
+        return replace(result, X_cf=result.X + 1.5 * (result.X_cf - result.X))
+
+
+class IgnoresOptions(cf.NearestUnlike):
+    """Takes no notice of confidence and of what to do about errors."""
+
+    def explain(self, X, target=None, *, confidence=None, on_error=None, **options):
+        return super().explain(X, target, **options)
+
+
 @pytest.mark.parametrize(
     ("explainer", "check"),
     [
+        (StretchesUnderConstraints, "vacuous_constraints_change_nothing"),
+        (StretchesUnderConstraints, "frozen_corner_costs_little"),
+        (IgnoresOptions, "already_target_respects_confidence"),
+        (IgnoresOptions, "on_error_raise"),
         (DifferentEveryTime, "same_seed_same_result"),
         (MixesRows, "batch_equals_loop"),
         (WritesToReference, "inputs_untouched"),

@@ -28,7 +28,7 @@ def check_bounds_hold(explainer: Explainer, case: Case) -> None:
     lower = float(case.X.min()) - 0.05
     upper = float(case.X.max()) - 0.1  # some instances start outside
     bounds = Constraints(lower=lower, upper=upper)
-    result = case.fit(explainer).explain(case.X, constraints=bounds)
+    result = case.explain(explainer, constraints=bounds)
     moved = result.X_cf[result.status != "already_target"]
     assert (moved >= lower).all(), "values below the lower bound"
     assert (moved <= upper).all(), "values above the upper bound"
@@ -42,9 +42,8 @@ def check_frozen_holds(explainer: Explainer, case: Case) -> None:
     frozen = np.zeros(case.X.shape[1:], bool)
     frozen.reshape(-1)[: frozen.size // 3] = True
     constraints = Constraints(frozen=frozen)
-    case.fit(explainer)
     for refine in (False, True):
-        result = explainer.explain(case.X, constraints=constraints, refine=refine)
+        result = case.explain(explainer, constraints=constraints, refine=refine)
         assert np.array_equal(result.X_cf[:, frozen], result.X[:, frozen]), (
             f"frozen values changed with refine={refine}"
         )
@@ -57,7 +56,7 @@ def check_slope_limit_holds(explainer: Explainer, case: Case) -> None:
         return
     limit = 0.8
     constraints = Constraints(max_step=limit)
-    result = case.fit(explainer).explain(case.X, constraints=constraints, refine=True)
+    result = case.explain(explainer, constraints=constraints, refine=True)
     kept_as_given = np.isin(result.status, ("already_target", "infeasible"))
     moved = result.X_cf[~kept_as_given].astype(np.float64)
     steps = np.abs(np.diff(moved, axis=-1))
@@ -79,7 +78,7 @@ def check_vacuous_constraints_change_nothing(explainer: Explainer, case: Case) -
     if not limits:
         return
     free = case.explain(explainer)
-    limited = explainer.explain(case.X, constraints=Constraints(**limits))
+    limited = case.explain(explainer, constraints=Constraints(**limits))
     assert np.array_equal(limited.valid, free.valid), (
         f"valid {free.valid} became {limited.valid} with constraints that exclude nothing"
     )
@@ -107,17 +106,19 @@ def check_frozen_corner_costs_little(explainer: Explainer, case: Case) -> None:
     corner = np.zeros(case.X.shape[1:], bool)
     corner.reshape(-1)[0] = True
     free = case.explain(explainer)
-    frozen = explainer.explain(case.X, constraints=Constraints(frozen=corner))
+    frozen = case.explain(explainer, constraints=Constraints(frozen=corner))
     necessary = _necessary_ratio(case, free, corner)
 
     reached = free.status == "valid"
-    lost = reached & ~frozen.valid & (necessary < CORNER_FACTOR)
+    matters_little = necessary < CORNER_FACTOR
+    lost = reached & matters_little & ~frozen.valid
     assert not lost.any(), f"a frozen value that hardly matters makes rows {lost.nonzero()} invalid"
-    both = reached & (frozen.status == "valid")
+
+    both = reached & frozen.valid
     if not both.any():
         return
-    ratio = _length(frozen)[both] / _length(free)[both]
-    excess = float(np.median(ratio / necessary[both]))
+    ratio = _length(frozen) / np.maximum(_length(free), 1e-12)
+    excess = float(np.median(ratio[both] / necessary[both]))
     assert excess <= CORNER_FACTOR, (
         f"one frozen value makes counterfactuals {excess:.2f} times as long as it must"
     )
@@ -131,22 +132,24 @@ def _length(result: Counterfactuals) -> Array:
 
 def _necessary_ratio(case: Case, result: Counterfactuals, frozen: Array) -> Array:
     """Return how much longer the shortest way gets, per row, if some values are frozen."""
-    free = ~frozen.reshape(-1)
     slope = _margin_gradient(case, result)
-    return np.asarray(np.linalg.norm(slope, axis=1) / np.linalg.norm(slope[:, free], axis=1))
+    slope_of_free = slope[:, ~frozen.reshape(-1)]
+    whole = np.linalg.norm(slope, axis=1)
+    rest = np.linalg.norm(slope_of_free, axis=1)
+    return np.asarray(whole / rest)
 
 
 def _margin_gradient(case: Case, result: Counterfactuals, step: float = 0.01) -> Array:
     """Return d(log P(target) - log P(label)) / dx at every counterfactual, of shape (n, values)."""
     classifier = case.classifier()
-    columns = {label: c for c, label in enumerate(classifier.classes.tolist())}
-    target = [columns[label] for label in result.target.tolist()]
-    label = [columns[label] for label in result.labels.tolist()]
+    # Classes are in sorted order, as in scikit-learn.
+    target = np.searchsorted(classifier.classes, result.target)
+    label = np.searchsorted(classifier.classes, result.labels)
     rows = np.arange(len(result))
-    shape = result.X_cf.shape
 
-    def margin(x: Array) -> Array:
-        logs = np.log(classifier.predict_proba(x.reshape(shape)) + 1e-12)
+    def margin(flat: Array) -> Array:
+        x = flat.reshape(result.X_cf.shape)
+        logs = np.log(classifier.predict_proba(x) + 1e-12)
         return np.asarray(logs[rows, target] - logs[rows, label])
 
     flat: Array = result.X_cf.reshape(len(result), -1)
@@ -166,7 +169,7 @@ def check_impossible_is_infeasible(explainer: Explainer, case: Case) -> None:
     if "frozen" not in explainer.tags.constraints:
         return
     everything = Constraints(frozen=np.ones(case.X.shape[1:], bool))
-    result = case.fit(explainer).explain(case.X, constraints=everything)
+    result = case.explain(explainer, constraints=everything)
     status = set(result.status)
     assert status == {"infeasible"}, f"status {status} although everything is frozen"
     assert all(result.message), "an infeasible row gives no reason"
@@ -177,7 +180,7 @@ def check_impossible_is_infeasible(explainer: Explainer, case: Case) -> None:
 def check_k_distinct_or_explained(explainer: Explainer, case: Case) -> None:
     """Check that an instance has k different counterfactuals, or a message why not."""
     k = 3
-    result = case.fit(explainer).explain(case.X, k=k, random_state=0)
+    result = case.explain(explainer, k=k, random_state=0)
     instances = np.arange(len(case.X))
     assert np.array_equal(np.unique(result.source), instances), "an instance has no row"
     assert (np.diff(result.source) >= 0).all(), "rows are not in the order of the instances"
@@ -196,7 +199,7 @@ def check_k_distinct_or_explained(explainer: Explainer, case: Case) -> None:
 def check_confidence_is_aimed_for(explainer: Explainer, case: Case) -> None:
     """Check that a valid row whose P(target) is below the confidence asked for says so."""
     confidence = 0.7
-    result = case.fit(explainer).explain(case.X, confidence=confidence, refine=True)
+    result = case.explain(explainer, confidence=confidence, refine=True)
     below = result.target_proba[:, 1] < confidence
     short = (result.status == "valid") & below
     assert all(result.message[short]), "a row below the confidence asked for does not say so"

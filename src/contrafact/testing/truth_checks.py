@@ -71,9 +71,8 @@ def check_default_target_is_another_class(explainer: Explainer, case: Case) -> N
 @check("every_model")
 def check_every_class_as_target(explainer: Explainer, case: Case) -> None:
     """Check that every class can be the target, whatever its label."""
-    case.fit(explainer)
     for label in case.labels:
-        result = explainer.explain(case.X, target=label)
+        result = case.explain(explainer, target=label)
         assert (result.target == label).all(), f"target {label!r} was not honored"
         status = set(result.status[result.labels == label])
         assert status <= {"already_target"}, f"status {status} of instances in their target"
@@ -85,7 +84,7 @@ def check_one_target_each(explainer: Explainer, case: Case) -> None:
     # The classes of the instances take turns; this is not the class an instance is drawn from.
     columns = (np.arange(len(case.X)) + 1) % 3
     wanted = case.labels[columns]
-    result = case.fit(explainer).explain(case.X, target=wanted)
+    result = case.explain(explainer, target=wanted)
     assert np.array_equal(result.target, wanted[result.source]), "targets per instance are mixed up"
 
 
@@ -129,7 +128,7 @@ def check_valid_is_what_the_model_says(explainer: Explainer, case: Case) -> None
 def check_already_in_target_unchanged(explainer: Explainer, case: Case) -> None:
     """Check that instances that are in their target class come back unchanged and say so."""
     labels = case.classifier().predict(case.X)
-    result = case.fit(explainer).explain(case.X, target=labels)
+    result = case.explain(explainer, target=labels)
     status = set(result.status)
     assert status == {"already_target"}, f"status {status} of instances in their target class"
     assert np.array_equal(result.X_cf, case.X), "instances in their target class were changed"
