@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test browser lint types check docs bench-gradient bench-guides bench-latent bench-lmo bench-optimality bench-prototypes bench-robust bench-search bench-tscfeval bench-visual clean
+.PHONY: demo test quick browser lint types check docs bench-gradient bench-guides bench-latent bench-lmo bench-optimality bench-prototypes bench-robust bench-search bench-tscfeval bench-visual clean
 
 .venv/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -15,6 +15,11 @@ demo: .venv/.installed
 
 test: .venv/.installed browser
 	$(BIN)/pytest -n 2 --dist worksteal
+
+# The inner loop, about a minute: lint, types, the core's tests, one cell of the contract for each explainer.
+QUICK := tests/contract tests/engine tests/geometry tests/models tests/numerics tests/search tests/test_package.py
+quick: lint types
+	$(BIN)/pytest -n 2 --dist worksteal $(QUICK) $(wildcard tests/test_validation.py tests/test_deprecation.py) -m "quick or not contract"
 
 # The report's tests open it in a real browser: one that is there, or Debian's where it may be installed.
 browser:

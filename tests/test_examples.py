@@ -1,4 +1,4 @@
-"""The examples run, and what they print is true; smaller than when they are run by hand."""
+"""The examples run and what they print is correct; smaller here than when run by hand."""
 
 from __future__ import annotations
 
@@ -54,48 +54,49 @@ def test_every_example_is_run_here_and_short():
 
 
 def test_ecg(run):
-    module, result, said = run("ecg", epochs=8)
+    module, result, printed = run("ecg", epochs=8)
     assert result.valid.all()
-    assert "10 of 10 now read 'normal'" in said
-    assert not result.changed[..., module.P_WAVE].any() and "touched: 0." in said
+    assert "10 of 10 now read 'normal'" in printed
+    assert not result.changed[..., module.P_WAVE].any() and "touched: 0." in printed
     # What the two kinds of beat differ in is known here, and it is what was found.
     change = np.abs(result.delta)
     assert change[..., module.ST_AND_T].sum() > 0.8 * change.sum()
 
 
 def test_machine_sensor(run):
-    module, result, said = run("machine_sensor")
-    assert f"{result.valid.sum()} of {len(result)} alarms" in said and result.valid.all()
+    module, result, printed = run("machine_sensor")
+    assert f"{result.valid.sum()} of {len(result)} alarms" in printed
+    assert result.valid.all()
     blamed = module.SENSORS[result.changed.any((0, 2))].tolist()
     assert set(blamed) <= {"vibration", "bearing temperature"}
-    assert all(f"  {name}: in " in said for name in blamed)
-    assert "flow" not in said
+    assert all(f"  {name}: in " in printed for name in blamed)
+    assert "flow" not in printed
 
 
 def test_digits(run):
-    _, result, said = run("digits", epochs=3)
+    _, result, printed = run("digits", epochs=3)
     assert result.valid.sum() >= 6
-    assert f"{result.valid.sum()} of 8 digits became another one" in said
-    assert said.count(" → ") == result.valid.sum()
+    assert f"{result.valid.sum()} of 8 digits became another one" in printed
+    assert printed.count(" → ") == result.valid.sum()
 
 
 def test_tabular(run):
-    _, result, said = run("tabular", trees=20)
+    _, result, printed = run("tabular", trees=20)
     assert len(np.unique(result.source[result.valid])) == 6
-    assert f"6 of 6 rows have a way to 'benign', {result.valid.sum()} ways in all" in said
+    assert f"6 of 6 rows have a way to 'benign', {result.valid.sum()} ways in all" in printed
     errors = np.char.endswith(result.names.astype(str), "error")
     assert errors.sum() == 10 and not result.changed[:, errors].any()
     first = np.flatnonzero((result.source == 0) & result.valid)
     assert len(np.unique(result.X_cf[first], axis=0)) == len(first) >= 2
-    assert f"{result.names[result.changed[first[0]]][0]} " in said
+    assert f"{result.names[result.changed[first[0]]][0]} " in printed
 
 
 def test_own_torch_model(run, tmp_path):
-    _, result, said = run("own_torch_model", epochs=60)
+    _, result, printed = run("own_torch_model", epochs=60)
     assert (
-        f"{result.valid.sum()} of 20 now read as the other movement" in said
+        f"{result.valid.sum()} of 20 now read as the other movement" in printed
         and result.valid.sum() >= 18
     )
-    assert f"refined {result.changed_fraction.mean():.0%}" in said
+    assert f"refined {result.changed_fraction.mean():.0%}" in printed
     stored = cf.Counterfactuals.load(tmp_path / "new" / "own_torch_model" / "refined.npz")
     assert torch.equal(stored.X_cf, result.X_cf)

@@ -1,4 +1,4 @@
-"""The package as a whole: quick to import, complete, and true to its own documents."""
+"""The package as a whole: quick to import, and complete."""
 
 import subprocess
 import sys
@@ -34,4 +34,4 @@ def test_every_explainer_is_public():
 
 
 def test_unknown_name_is_an_attribute_error():
-    assert not hasattr(cf, "Unheard")
+    assert not hasattr(cf, "NoSuchName")

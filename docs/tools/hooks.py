@@ -1,4 +1,4 @@
-"""What the site takes from outside docs/: measurements, examples, project pages, the program's options."""
+"""Add to the site what lives outside docs/: measurements, examples, project pages, options."""
 
 from __future__ import annotations
 
@@ -15,58 +15,59 @@ if TYPE_CHECKING:
     from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parents[2]
-#: How pages link in the repository, where the site has these things elsewhere.
+#: How pages link in the repository, where the site has these files elsewhere.
 MOVED = {
     r"\]\(\.\./benchmarks/results/": "](results/",
     r"\]\(\.\./examples/(\w+)\.py\)": r"](examples/\1.md)",
     r"\]\(\.\./(CONTRIBUTING|CHANGELOG)\.md": r"](\1.md",
     r"\]\(docs/": "](",
 }
+OPTIONS_MARK = re.compile(r"^<!-- options of contrafact ([a-z ]+) -->$", re.MULTILINE)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the measurements, the project's own pages, and the examples."""
-    found = {
-        f"results/{path.name}": path for path in sorted((ROOT / "benchmarks/results").glob("*.*"))
-    }
-    found |= {name: ROOT / name for name in ("CONTRIBUTING.md", "CHANGELOG.md")}
-    for uri, path in found.items():
-        files.append(File.generated(config, uri, abs_src_path=str(path)))
+    """Add the measurements, the project's own pages and the examples."""
+    for path in sorted((ROOT / "benchmarks/results").glob("*.*")):
+        files.append(File.generated(config, f"results/{path.name}", abs_src_path=str(path)))
+    for name in ("CONTRIBUTING.md", "CHANGELOG.md"):
+        files.append(File.generated(config, name, abs_src_path=str(ROOT / name)))
     for path in sorted((ROOT / "examples").glob("*.py")):
         files.append(File.generated(config, f"examples/{path.stem}.md", content=_example(path)))
     return files
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Links follow what `on_files` moved; marks give way to the program's options."""
+    """Correct links to what `on_files` moved and replace marks by the program's options."""
     for there, here in MOVED.items():
         markdown = re.sub(there, here, markdown)
-    return re.sub(
-        r"^<!-- options of contrafact ([a-z ]+) -->$", _options, markdown, flags=re.MULTILINE
-    )
+    return OPTIONS_MARK.sub(_options, markdown)
 
 
 def _example(path: Path) -> str:
-    """A script as a page: what it is about, then its code."""
+    """Return a script as a page: its docstring, then its code."""
     text = path.read_text(encoding="utf-8")
     tree = ast.parse(text)
-    title, _, about = (ast.get_docstring(tree) or path.stem).partition("\n")
-    code = "\n".join(text.splitlines()[tree.body[0].end_lineno :]).strip()
+    docstring = ast.get_docstring(tree) or path.stem
+    title, _, about = docstring.partition("\n")
+    after_docstring = text.splitlines()[tree.body[0].end_lineno :]
+    code = "\n".join(after_docstring).strip()
     return f'# {title}\n{about}\n\n```python title="examples/{path.name}"\n{code}\n```\n'
 
 
-def _options(marker: re.Match[str]) -> str:
-    """The arguments and options of a command, as the program itself has them."""
+def _options(mark: re.Match[str]) -> str:
+    """Return the arguments and options of the marked command as a table."""
+    parameters = command(mark[1]).params
+    if not parameters:
+        return "No arguments, no options."
     lines = ["| argument or option | meaning | default |", "|---|---|---|"]
-    for parameter in command(marker[1]).params:
-        lines.append(
-            "| " + " | ".join(cell.replace("|", "\\|") for cell in _describe(parameter)) + " |"
-        )
-    return "\n".join(lines) if len(lines) > 2 else "No arguments, no options."
+    for parameter in parameters:
+        cells = [cell.replace("|", "\\|") for cell in _describe(parameter)]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
 
 
 def command(name: str) -> click.Command:
-    """The command that "bench run" names."""
+    """Return the command that words such as "bench run" name."""
     import typer
 
     from contrafact.cli import app
@@ -78,16 +79,24 @@ def command(name: str) -> click.Command:
 
 
 def _describe(parameter: click.Parameter) -> tuple[str, str, str]:
+    """Return name, meaning and default of an argument or option."""
     names = [(parameter.name or "").upper()]
     if parameter.param_type_name == "option":
         names = [*parameter.opts, *parameter.secondary_opts]
-    repeatable = " (repeatable)" if getattr(parameter, "multiple", False) else ""
+    name = f"`{' / '.join(names)}`"
+    if getattr(parameter, "multiple", False):
+        name += " (repeatable)"
+    meaning = getattr(parameter, "help", None) or ""
+    return name, meaning, _default(parameter)
+
+
+def _default(parameter: click.Parameter) -> str:
+    """Return the default as shown; flags and options without one show nothing."""
+    if parameter.required:
+        return "required"
     default = parameter.default
-    silent = (
-        default is None
-        or default is False
-        or callable(default)
-        or isinstance(default, list | tuple)
-    )
-    shown = "required" if parameter.required else "" if silent else f"`{default}`"
-    return f"`{' / '.join(names)}`{repeatable}", getattr(parameter, "help", None) or "", shown
+    if default is None or default is False or callable(default):
+        return ""
+    if isinstance(default, list | tuple):
+        return ""
+    return f"`{default}`"

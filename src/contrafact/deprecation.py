@@ -50,6 +50,7 @@ def renamed_parameters(**new_names: str) -> Callable[[Callable[P, R]], Callable[
     ... def step(learning_rate=0.1):
     ...     return learning_rate
     >>> with warnings.catch_warnings(record=True):
+    ...     warnings.simplefilter("always")
     ...     step(lr=0.5)
     0.5
     """

@@ -64,7 +64,7 @@ class SVCE(FallbackExplainer):
     References
     ----------
     Boreiko, Augustin, Croce, Berens, Hein: Sparse visual counterfactual explanations in image
-    space. GCPR 2022. https://doi.org/10.1007/978-3-031-16788-1_9
+    space. GCPR 2022. https://doi.org/10.48550/arXiv.2205.07972
 
     Examples
     --------

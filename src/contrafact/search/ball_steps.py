@@ -129,7 +129,7 @@ class FrankWolfe(BallStep):
     References
     ----------
     Boreiko, Augustin, Croce, Berens, Hein: Sparse visual counterfactual explanations in image
-    space. GCPR 2022. https://doi.org/10.1007/978-3-031-16788-1_9
+    space. GCPR 2022. https://doi.org/10.48550/arXiv.2205.07972
     """
 
     def __init__(self, ball: Ball, n_iter: int) -> None:

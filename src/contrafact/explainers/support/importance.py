@@ -50,7 +50,7 @@ def segment_importance(
     References
     ----------
     Guillemé, Masson, Rozé, Termier: Agnostic local explanation for time series classification.
-    ICTAI 2019. https://doi.org/10.1109/ICTAI.2019.00067
+    ICTAI 2019.
     """
     n_segments = count_segments(segment)
     ids = segment.flatten()
