@@ -148,7 +148,11 @@ def _one_or_more_per_instance(part: Part) -> Entries:
     """Collect the candidates by instance; the best attempt stands in where there is none."""
     found = part.found
     row = found.tasks.row
-    has_candidate = torch.zeros(len(part.instances), dtype=torch.bool, device=row.device)
+    has_candidate = torch.zeros(
+        len(part.instances),
+        dtype=torch.bool,
+        device=row.device,
+    )
     has_candidate[row] = True
     bare = (~has_candidate).nonzero().flatten()
     number = torch.arange(len(row), device=row.device)
@@ -172,7 +176,11 @@ def _replace_nonfinite(oracle: Oracle, entries: Entries) -> Entries:
     return replace(entries, x_cf=x_cf)
 
 
-def _enforce_constraints(oracle: Oracle, entries: Entries, searched: Tensor) -> Entries:
+def _enforce_constraints(
+    oracle: Oracle,
+    entries: Entries,
+    searched: Tensor,
+) -> Entries:
     """Bring within the constraints whatever a method returned; undo what cannot be."""
     feasible_set = oracle.feasible_set
     if feasible_set is None:

@@ -99,7 +99,11 @@ class Constraints:
         """
         x = torch.as_tensor(np.asarray(X, dtype=np.float64))
         x_cf = torch.as_tensor(np.asarray(X_cf, dtype=np.float64))
-        feasible_set = self.resolve(tuple(x.shape[1:]), torch.float64, torch.device("cpu"))
+        feasible_set = self.resolve(
+            tuple(x.shape[1:]),
+            torch.float64,
+            torch.device("cpu"),
+        )
         kept = feasible_set.check(
             x_cf,
             x,

@@ -174,7 +174,11 @@ class FeasibleSet:
         # The value is x, the gradient that of the candidate: a constant here would hold every
         # value that has not moved yet in its place.
         with_gradient = x + (clipped - clipped.detach())
-        return torch.where(self.frozen, x, torch.where(unmoved, with_gradient, clipped))
+        return torch.where(
+            self.frozen,
+            x,
+            torch.where(unmoved, with_gradient, clipped),
+        )
 
     def _too_steep(self, x_cf: Tensor, tolerance: float = 0.0) -> Tensor:
         """Return the mask of the rows with a step above the limit."""

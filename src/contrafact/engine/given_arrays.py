@@ -75,7 +75,14 @@ def from_arrays(
         targets = _claimed_classes(classifier, instances, edited)
         meter.charge(torch.arange(n), 2 * classifier.rows_per_verdict)
     feasible_set = request.feasible_set(instances.shape, classifier)
-    oracle = open_request(request, classifier, instances, targets, feasible_set, meter)
+    oracle = open_request(
+        request,
+        classifier,
+        instances,
+        targets,
+        feasible_set,
+        meter,
+    )
     pending = oracle.states.pending().to(oracle.question.x.device)
     x_cf = classifier.as_input(edited.values)
     tasks = Tasks.start(oracle, torch.arange(n, device=x_cf.device))
@@ -93,7 +100,11 @@ def from_arrays(
     )
 
 
-def _claimed_classes(classifier: Classifier, instances: Instances, edited: Instances) -> Array:
+def _claimed_classes(
+    classifier: Classifier,
+    instances: Instances,
+    edited: Instances,
+) -> Array:
     """Return the class of each counterfactual, or the next best one where it did not change."""
     before = classifier.verdict(instances.values).label
     after = classifier.verdict(edited.values)

@@ -27,7 +27,11 @@ class Isolated(Generic[T]):
     exceptions: dict[int, Exception] = field(default_factory=dict)
 
 
-def isolate(work: Callable[[Tensor], T], n: int, on_error: OnError = "row") -> Isolated[T]:
+def isolate(
+    work: Callable[[Tensor], T],
+    n: int,
+    on_error: OnError = "row",
+) -> Isolated[T]:
     """Run `work` on rows 0, ..., n - 1 at once; where it raises, on halves, down to single rows.
 
     This is the one place that catches everything a model or method may raise.
@@ -109,7 +113,12 @@ def gather_verdicts(
     Verdict
         One row each; NaN and class 0 where there was no answer.
     """
-    unknown = torch.full((n, n_classes), torch.nan, dtype=torch.float64, device=device)
+    unknown = torch.full(
+        (n, n_classes),
+        torch.nan,
+        dtype=torch.float64,
+        device=device,
+    )
     label = torch.zeros(n, dtype=torch.long, device=device)
     whole = Verdict(unknown, label, unknown.clone())
     for rows, part in parts:

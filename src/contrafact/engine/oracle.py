@@ -208,7 +208,12 @@ class Oracle:
         self._cache.add(new_keys, self.classifier.evaluate(x[new]))
         return self._cache.verdict(keys)
 
-    def _charge_borrowed(self, row: list[int], keys: list[int], unknown: list[int]) -> None:
+    def _charge_borrowed(
+        self,
+        row: list[int],
+        keys: list[int],
+        unknown: list[int],
+    ) -> None:
         """Count answers that another instance paid for toward the instance's own allowance."""
         asked = dict.fromkeys(zip(row, keys, strict=True))
         paid = {(row[position], keys[position]) for position in unknown}
@@ -284,8 +289,17 @@ def open_request(
         constraints allow no change at all are refused.
     """
     x = classifier.as_input(instances.values)
-    answers = isolate(lambda rows: classifier.verdict(x[rows]), len(x), request.on_error)
-    before = gather_verdicts(answers.results, len(x), len(classifier.classes), x.device)
+    answers = isolate(
+        lambda rows: classifier.verdict(x[rows]),
+        len(x),
+        request.on_error,
+    )
+    before = gather_verdicts(
+        answers.results,
+        len(x),
+        len(classifier.classes),
+        x.device,
+    )
     target = targets(x, before) if callable(targets) else torch.from_numpy(targets).to(x.device)
     seeds = row_seeds(instances.values, request.seed, target.cpu().numpy())
     question = Question(x, target, before, seeds, instances.modality)

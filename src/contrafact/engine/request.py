@@ -66,7 +66,11 @@ class Request:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_parameters("explain", RULES, {**vars(self), "random_state": self.seed})
+        check_parameters(
+            "explain",
+            RULES,
+            {**vars(self), "random_state": self.seed},
+        )
 
     @property
     def goal(self) -> float:
@@ -90,7 +94,12 @@ class Request:
             return None
         return self.constraints.resolve(shape, classifier.dtype, classifier.device)
 
-    def meter(self, n: int, rows_per_verdict: int, start: float | None = None) -> Meter:
+    def meter(
+        self,
+        n: int,
+        rows_per_verdict: int,
+        start: float | None = None,
+    ) -> Meter:
         """Make the meter of a request.
 
         Every instance may spend the same share of the budget, less what the first and the last

@@ -74,7 +74,12 @@ class RowStates:
             if self.state[row] == State.PENDING:
                 self.state[row] = State.DONE
 
-    def fail(self, rows: Tensor, reason: str, exception: Exception | None = None) -> None:
+    def fail(
+        self,
+        rows: Tensor,
+        reason: str,
+        exception: Exception | None = None,
+    ) -> None:
         """Mark instances whose work broke down; the first reason is kept, the others go on."""
         for row in rows.tolist():
             if self.state[row] == State.FAILED:

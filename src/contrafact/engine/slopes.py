@@ -6,7 +6,11 @@ import torch
 from torch import Tensor
 
 
-def reachable_bounds(low: Tensor, high: Tensor, step: Tensor) -> tuple[Tensor, Tensor]:
+def reachable_bounds(
+    low: Tensor,
+    high: Tensor,
+    step: Tensor,
+) -> tuple[Tensor, Tensor]:
     """Tighten bounds to what a series with limited steps can reach.
 
     Parameters
@@ -26,7 +30,12 @@ def reachable_bounds(low: Tensor, high: Tensor, step: Tensor) -> tuple[Tensor, T
     return _raise_to_neighbors(low, ramp), -_raise_to_neighbors(-high, ramp)
 
 
-def join_slopes(values: Tensor, low: Tensor, high: Tensor, step: Tensor) -> Tensor:
+def join_slopes(
+    values: Tensor,
+    low: Tensor,
+    high: Tensor,
+    step: Tensor,
+) -> Tensor:
     """Change series as little as a pass from each side does, so that they keep bounds and steps.
 
     Parameters
@@ -56,7 +65,12 @@ def _raise_to_neighbors(low: Tensor, ramp: Tensor) -> Tensor:
     return torch.maximum(from_left, from_right)
 
 
-def _walk(values: Tensor, low: Tensor, high: Tensor, step: Tensor) -> Tensor:
+def _walk(
+    values: Tensor,
+    low: Tensor,
+    high: Tensor,
+    step: Tensor,
+) -> Tensor:
     """Walk along time, clipping each value to within `step` of the one before and to its bounds."""
     out = values.clone()
     previous = torch.minimum(torch.maximum(values[..., 0], low[..., 0]), high[..., 0])

@@ -38,7 +38,12 @@ def describe_statuses(
     counts = np.bincount(source, minlength=len(oracle.states.reason))
     entries = [
         _describe(oracle, row, int(counts[row]), bool(is_reached), float(p))
-        for row, is_reached, p in zip(source.tolist(), reached, p_target, strict=True)
+        for row, is_reached, p in zip(
+            source.tolist(),
+            reached,
+            p_target,
+            strict=True,
+        )
     ]
     status = np.array([entry[0] for entry in entries], dtype="U14")
     message = np.array([entry[1] for entry in entries], dtype=str)
@@ -70,7 +75,12 @@ def _describe(
     return "invalid", f"not reached; {best}"
 
 
-def _shortfall(oracle: Oracle, row: int, count: int, p_target: float) -> str:
+def _shortfall(
+    oracle: Oracle,
+    row: int,
+    count: int,
+    p_target: float,
+) -> str:
     """Say what a valid counterfactual lacks of what was asked for."""
     request = oracle.request
     if count < request.k:

@@ -76,7 +76,15 @@ class Tasks:
         rank = torch.arange(k, device=rows.device).repeat(len(rows))
         goal = torch.full_like(row, oracle.request.goal, dtype=torch.float64)
         question = oracle.question
-        return cls(oracle, row, rank, goal, question.x[row], question.target[row], k)
+        return cls(
+            oracle,
+            row,
+            rank,
+            goal,
+            question.x[row],
+            question.target[row],
+            k,
+        )
 
     @staticmethod
     def concat(parts: Sequence[Tasks]) -> Tasks:
@@ -370,7 +378,12 @@ class Tasks:
         """Say, for the tasks of a mask, why not all that was asked can be done."""
         self.oracle.states.refuse(self.row[which], reason)
 
-    def fail(self, which: Tensor, reason: str, exception: Exception | None = None) -> None:
+    def fail(
+        self,
+        which: Tensor,
+        reason: str,
+        exception: Exception | None = None,
+    ) -> None:
         """Mark the tasks of a mask as broken down; they end with the status `error`."""
         self.oracle.states.fail(self.row[which], reason, exception)
 

@@ -163,7 +163,11 @@ class RandomMask(GuidedExplainer):
 
         tasks = tasks.attach(place=random_order.argsort(1))
         level, x_cf = smallest_level(tasks, copy_first, n_segments)
-        return tasks.candidates(x_cf, guide_index=tasks.guide_index, segments_copied=level)
+        return tasks.candidates(
+            x_cf,
+            guide_index=tasks.guide_index,
+            segments_copied=level,
+        )
 
 
 class RandomTarget(FallbackExplainer):

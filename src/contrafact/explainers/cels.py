@@ -206,7 +206,11 @@ class CELS(GuidedExplainer):
         """Learn θ; the code of the optimum is the map, (tasks, channels, length)."""
         if tasks.oracle.classifier.differentiable:
             every_value = segment_ids(tasks.shape, 1, shared=self.shared_mask)
-            return self._descend(tasks, every_value, self._start(tasks, every_value))
+            return self._descend(
+                tasks,
+                every_value,
+                self._start(tasks, every_value),
+            )
         segment = self._segments(tasks, self.n_segments)
         found = Optimum.start(tasks.x.new_zeros(len(tasks), *tasks.shape))
         smooth = answers_smoothly(tasks, segment)
@@ -232,7 +236,12 @@ class CELS(GuidedExplainer):
         def loss(point: Point) -> Tensor:
             return self._loss(point, segment)
 
-        stop = Stop(self.tau, patience or self.patience, self.tolerance, self.max_iter)
+        stop = Stop(
+            self.tau,
+            patience or self.patience,
+            self.tolerance,
+            self.max_iter,
+        )
         step = Adam(self.learning_rate)
         found = minimize(tasks, start, blend, loss, step, stop, clamp=(0.0, 1.0))
         return replace(found, code=found.code[:, segment])

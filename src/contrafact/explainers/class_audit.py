@@ -120,7 +120,12 @@ def class_audit(
     )
 
 
-def _regions(frequency: Array, mean_change: Array, side: int, n: int) -> list[Region]:
+def _regions(
+    frequency: Array,
+    mean_change: Array,
+    side: int,
+    n: int,
+) -> list[Region]:
     """The windows of the highest mean frequency, best first, none on top of another."""
     height, width = (min(side, size) for size in frequency.shape)
     score, change = (
@@ -131,7 +136,14 @@ def _regions(frequency: Array, mean_change: Array, side: int, n: int) -> list[Re
     while len(found) < n and score.max() > 0:
         top, left = (int(i) for i in np.unravel_index(score.argmax(), score.shape))
         found.append(
-            Region(top, left, height, width, float(score[top, left]), float(change[top, left]))
+            Region(
+                top,
+                left,
+                height,
+                width,
+                float(score[top, left]),
+                float(change[top, left]),
+            )
         )
         score[max(0, top - height + 1) : top + height, max(0, left - width + 1) : left + width] = 0
     return found

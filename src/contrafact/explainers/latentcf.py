@@ -130,7 +130,11 @@ class LatentCF(WeightedExplainer):
         tasks = tasks.with_goal(self.tau)
         z = self.latent_.encode(tasks.x)
         spread = self.latent_.spread
-        tasks = self.latent_.attach_base(tasks.attach(w=self._costs(tasks)), z, self.residual)
+        tasks = self.latent_.attach_base(
+            tasks.attach(w=self._costs(tasks)),
+            z,
+            self.residual,
+        )
         max_iter = self.max_iter
         if not tasks.oracle.classifier.differentiable:
             max_iter = ceil_div(self.max_iter, FEWER_STEPS)

@@ -60,7 +60,11 @@ class PrototypeCounterfactual(Explainer):
     (True, True)
     """
 
-    tags = Tags(reference=False, constraints=frozenset({"bounds", "frozen"}), prototype_model=True)
+    tags = Tags(
+        reference=False,
+        constraints=frozenset({"bounds", "frozen"}),
+        prototype_model=True,
+    )
 
     def __init__(self, norm: Literal["l1", "l2"] = "l2") -> None:
         self.norm = norm
@@ -106,7 +110,12 @@ class PrototypeCounterfactual(Explainer):
             batch.progress(len(rows))
         return Candidates.concat(parts, [batch.rows] * len(parts))
 
-    def _nearest(self, batch: Batch, rows: Tensor, confidence: float | None) -> Candidates:
+    def _nearest(
+        self,
+        batch: Batch,
+        rows: Tensor,
+        confidence: float | None,
+    ) -> Candidates:
         """Up to k counterfactuals for each of `rows`, the nearest first, each with its own prototype."""
         x = batch.x[rows].double().flatten(1)
         lo, hi = displacements(batch, x)
@@ -126,7 +135,12 @@ class PrototypeCounterfactual(Explainer):
         at, slot = size.gather(1, order).isfinite().nonzero(as_tuple=True)
         chosen, owner = pair[at, order[at, slot]], rows[at]
         # The first has to be compared with what all prototypes of its class allow.
-        least = bound.new_full((len(rows),), torch.inf).scatter_reduce(0, row, bound, "amin")
+        least = bound.new_full((len(rows),), torch.inf).scatter_reduce(
+            0,
+            row,
+            bound,
+            "amin",
+        )
         bound = torch.where(slot == 0, least[at], bound[chosen])
 
         def place(delta: Tensor, which: Tensor) -> Tensor:
@@ -160,7 +174,11 @@ class PrototypeCounterfactual(Explainer):
         return Candidates(x_cf, owner, {"prototype": j[chosen], **info})
 
     def _length(self, delta: Tensor) -> Tensor:
-        length: Tensor = torch.linalg.vector_norm(delta, 1 if self.norm == "l1" else 2, dim=1)
+        length: Tensor = torch.linalg.vector_norm(
+            delta,
+            1 if self.norm == "l1" else 2,
+            dim=1,
+        )
         return length
 
     def _leads(self, confidence: float | None) -> tuple[float, float]:
@@ -200,7 +218,14 @@ class PrototypeCounterfactual(Explainer):
         slack = margin * (d_j + between.square().sum(2).amax(1)[which, None])
         c = torch.where(other[which], d - d_j - lead - slack, 1)
         A = 2 * (between if self.omega_ is None else between @ self.omega_)
-        found = nearest_point(torch.zeros_like(lo), A, c, self.norm, (lo, hi), which=which)
+        found = nearest_point(
+            torch.zeros_like(lo),
+            A,
+            c,
+            self.norm,
+            (lo, hi),
+            which=which,
+        )
         loss = (found.y * other[which] * slack).sum(1)  # the dual is linear in c
         bound = found.lower_bound
         bound = (bound - loss if self.norm == "l1" else (bound**2 - 2 * loss).relu().sqrt()).relu()
@@ -229,7 +254,11 @@ class PrototypeCounterfactual(Explainer):
             )
             d = seen.square().sum(2)
             room = margin * d.amax(1, keepdim=True)
-            more = torch.where(other[at], d - d.gather(1, j[at, None]) - lead - room, 1)
+            more = torch.where(
+                other[at],
+                d - d.gather(1, j[at, None]) - lead - room,
+                1,
+            )
             return (more >= -room / 2).all(1), more, seen
 
         def bring_back(delta: Tensor, at: Tensor) -> Tensor:
@@ -239,7 +268,14 @@ class PrototypeCounterfactual(Explainer):
             for _ in range(20):
                 middle = (low + high) / 2
                 good = look(torch.lerp(delta, anchor[at], middle), at)[0][:, None]
-                low, high = torch.where(good, low, middle), torch.where(good, middle, high)
+                low, high = (
+                    torch.where(good, low, middle),
+                    torch.where(
+                        good,
+                        middle,
+                        high,
+                    ),
+                )
             return torch.lerp(delta, anchor[at], high)
 
         anchor, open_ = (self.prototypes_[j] - x).clamp(lo, hi), torch.arange(len(x))
@@ -256,14 +292,22 @@ class PrototypeCounterfactual(Explainer):
             c = more + (A @ z[..., None])[..., 0]
             goal = nearest_point(torch.zeros_like(z), A, c, self.norm, (lo[open_], hi[open_])).delta
             goal = torch.where(goal.isfinite(), goal, z)
-            trial = torch.where(inside[:, None], torch.lerp(z, goal, share[open_]), goal)
+            trial = torch.where(
+                inside[:, None],
+                torch.lerp(z, goal, share[open_]),
+                goal,
+            )
             trial[inside] = bring_back(trial[inside], open_[inside])
             shorter = ~inside | (self._length(trial) < (1 - 1e-7) * self._length(z))
             share[open_] = torch.where(
                 shorter[:, None], (2 * share[open_]).clamp_max(1), share[open_] / 4
             )
             delta[open_] = torch.where(shorter[:, None], trial, z)
-            anchor[open_] = torch.where(inside[:, None], anchor[open_], delta[open_])
+            anchor[open_] = torch.where(
+                inside[:, None],
+                anchor[open_],
+                delta[open_],
+            )
             open_ = open_[share[open_, 0] > 1e-3]
         inside = look(delta, torch.arange(len(x)))[0]
         return (

@@ -120,7 +120,11 @@ class SETS(GuidedExplainer):
 
     def _explain(self, batch: Batch) -> Candidates:
         target = self.classifier_.classes[batch.target.cpu().numpy()]
-        guides, index = self.guide_.guide(batch.x, target, confidence=batch.confidence)
+        guides, index = self.guide_.guide(
+            batch.x,
+            target,
+            confidence=batch.confidence,
+        )
         known = index[:, 0] >= 0
         batch.refuse(
             batch.rows[~known],
@@ -129,15 +133,32 @@ class SETS(GuidedExplainer):
         edits = self._edits(batch, guides[:, 0], known)
         gain, merit = self._try_alone(batch, edits)
         best = smallest(edits.row, merit, POOL_FACTOR * batch.k)
-        pool = Pool(edits.applied(batch, best), edits.row[best], edits.shapelet[best], merit[best])
+        pool = Pool(
+            edits.applied(batch, best),
+            edits.row[best],
+            edits.shapelet[best],
+            merit[best],
+        )
         rank, toward = ranked(batch, edits, gain)
         needy = known & (pool.count(batch) < batch.k)
         for c in range(self.shape_[0]):
             alone = torch.arange(self.shape_[0], device=rank.device)[:, None] == c
-            pool = self._try_levels(batch, pool, rank.masked_fill(~alone, NEVER), toward, needy)
+            pool = self._try_levels(
+                batch,
+                pool,
+                rank.masked_fill(~alone, NEVER),
+                toward,
+                needy,
+            )
         together = channel_rank(batch, edits, gain)[:, :, None].expand_as(rank)
         together = torch.where(rank < NEVER, together, NEVER)
-        pool = self._try_levels(batch, pool, together, toward, known & (pool.count(batch) == 0))
+        pool = self._try_levels(
+            batch,
+            pool,
+            together,
+            toward,
+            known & (pool.count(batch) == 0),
+        )
         chosen = pool.choose(batch.k)
         bare = known & (pool.count(batch) == 0)
         line, fallback = self._rescue(
@@ -165,7 +186,11 @@ class SETS(GuidedExplainer):
             x = batch.x[row, shapelet.channel]
             level = torch.where(window, x, 0).sum(1, keepdim=True) / len(shapelet.values)
             own = shapelet.values[(time - start).clamp(0, len(shapelet.values) - 1)]
-            values = torch.where(goes[row, None], guide[row, shapelet.channel], level + own)
+            values = torch.where(
+                goes[row, None],
+                guide[row, shapelet.channel],
+                level + own,
+            )
             where = torch.full_like(row, shapelet.channel)
             parts.append(Edits(row, torch.full_like(row, j), where, window, values))
         return Edits(
@@ -249,7 +274,12 @@ class Pool:
         return chosen[chosen >= 0]
 
 
-def merits(batch: Batch, x_cf: Tensor, rows: Tensor, verdict: Verdict) -> Tensor:
+def merits(
+    batch: Batch,
+    x_cf: Tensor,
+    rows: Tensor,
+    verdict: Verdict,
+) -> Tensor:
     """Values changed, then mean |x' − x|; infinite where the model does not accept."""
     delta = (x_cf - batch.x[rows]).flatten(1).double()
     d = delta.abs().mean(1)
@@ -289,7 +319,17 @@ def ranked(batch: Batch, edits: Edits, gain: Tensor) -> tuple[Tensor, Tensor]:
 def channel_rank(batch: Batch, edits: Edits, gain: Tensor) -> Tensor:
     """The place of every channel in the order of its most helpful edit, 0 the best."""
     channels = batch.x.shape[1]
-    best = torch.full((len(batch) * channels,), -torch.inf, dtype=gain.dtype, device=gain.device)
-    best = best.scatter_reduce(0, edits.row * channels + edits.channel, gain, "amax")
+    best = torch.full(
+        (len(batch) * channels,),
+        -torch.inf,
+        dtype=gain.dtype,
+        device=gain.device,
+    )
+    best = best.scatter_reduce(
+        0,
+        edits.row * channels + edits.channel,
+        gain,
+        "amax",
+    )
     order = best.reshape(-1, channels).argsort(dim=1, descending=True, stable=True)
     return order.argsort(dim=1)

@@ -147,7 +147,12 @@ class SVCE(FallbackExplainer):
         if self.radius == "auto":
             x_cf, fallback = self._smallest(tasks, ball)
         else:
-            x_cf, _ = self._restarts(tasks, ball, range(self.restarts), tasks.confidence)
+            x_cf, _ = self._restarts(
+                tasks,
+                ball,
+                range(self.restarts),
+                tasks.confidence,
+            )
             fallback = torch.zeros_like(tasks.rank, dtype=torch.bool)
         used = ball.norm(x_cf)
         ball = replace(ball, eps=torch.maximum(ball.eps, used.to(ball.eps)))
@@ -199,7 +204,12 @@ class SVCE(FallbackExplainer):
         position = torch.arange(n, device=tasks.row.device)
         runs = position.repeat(len(numbers))
         start = torch.cat([self._random_point(tasks, ball, number) for number in numbers])
-        x_cf, loss, reached = self._climb(tasks.take(runs), ball.take(runs), start, tau)
+        x_cf, loss, reached = self._climb(
+            tasks.take(runs),
+            ball.take(runs),
+            start,
+            tau,
+        )
         loss = loss.reshape(len(numbers), n)
         reached = reached.reshape(len(numbers), n)
         best_reached = torch.where(reached, loss, torch.inf).argmin(0)
@@ -223,7 +233,13 @@ class SVCE(FallbackExplainer):
         Without tau all steps are taken.
         """
         step = ball_step(self.optimizer, ball, self.n_iter)
-        found = self._minimize(tasks, start, step, UNREACHABLE if tau is None else tau, self.n_iter)
+        found = self._minimize(
+            tasks,
+            start,
+            step,
+            UNREACHABLE if tau is None else tau,
+            self.n_iter,
+        )
         reached = found.reached & (found.p_target >= (tau or 0.0))
         return tasks.project(found.code), found.loss, reached
 
@@ -237,7 +253,15 @@ class SVCE(FallbackExplainer):
     ) -> Optimum:
         stop = Stop(tau, patience=1, tolerance=0.0, max_iter=n_iter)
         width = 0.3 * self.spread_
-        return minimize(tasks, start, Tasks.project, self._loss, step, stop, difference=width)
+        return minimize(
+            tasks,
+            start,
+            Tasks.project,
+            self._loss,
+            step,
+            stop,
+            difference=width,
+        )
 
     def _loss(self, point: Point) -> Tensor:
         if callable(self.objective):
@@ -246,13 +270,22 @@ class SVCE(FallbackExplainer):
             return -lead(point.score, point.tasks.target)
         return -point.log_p_target
 
-    def _certificate(self, tasks: Tasks, ball: Ball, x_cf: Tensor) -> tuple[Tensor, Tensor]:
+    def _certificate(
+        self,
+        tasks: Tasks,
+        ball: Ball,
+        x_cf: Tensor,
+    ) -> tuple[Tensor, Tensor]:
         """Return Frank-Wolfe gap and P(c) at the counterfactuals; NaN where the budget is spent."""
         step = ball_step("afw", ball, 1)
         found = self._minimize(tasks, x_cf, step, UNREACHABLE, 1)
         asked = found.iterations > 0
         gap = ball.gap(x_cf, -step.best_gradient)
-        return torch.where(asked, gap, torch.nan), torch.where(asked, found.p_target, torch.nan)
+        return torch.where(asked, gap, torch.nan), torch.where(
+            asked,
+            found.p_target,
+            torch.nan,
+        )
 
     # --- the smallest ball
 
@@ -277,7 +310,11 @@ class SVCE(FallbackExplainer):
             most = high[position]
             eps = torch.where(least > 0, (least * most).sqrt(), most / 2)
             small = replace(ball.take(position), eps=eps)
-            x_cf, reached = self._try_ball(tasks.take(position), small, best[position])
+            x_cf, reached = self._try_ball(
+                tasks.take(position),
+                small,
+                best[position],
+            )
             low[position[~reached]] = eps[~reached]
             won = position[reached]
             if len(won):
@@ -295,7 +332,12 @@ class SVCE(FallbackExplainer):
         radius[known] = ball.take(known).norm(best[known]).to(radius)
         return radius
 
-    def _try_ball(self, tasks: Tasks, ball: Ball, best: Tensor) -> tuple[Tensor, Tensor]:
+    def _try_ball(
+        self,
+        tasks: Tasks,
+        ball: Ball,
+        best: Tensor,
+    ) -> tuple[Tensor, Tensor]:
         """Check whether a run in this ball reaches the class.
 
         The first run starts on the way to the best so far, the others at random points.

@@ -38,7 +38,13 @@ class Population:
         reached, d, s = self.F.unbind(2)
         return torch.where(reached == 0, s + d / (1 + d), torch.inf)
 
-    def join(self, row: Tensor, x: Tensor, F: Tensor, room: int) -> Population:
+    def join(
+        self,
+        row: Tensor,
+        x: Tensor,
+        F: Tensor,
+        room: int,
+    ) -> Population:
         """With more individuals, `row` says whose; where a row gets fewer than others, or than `room`, the
         rest is absent: infinite in every objective, so that it never lives on."""
         place = place_in_row(row)
@@ -147,7 +153,11 @@ class TSEvo(GuidedExplainer):
 
     def _explain(self, batch: Batch) -> Candidates:
         target = self.classifier_.classes[batch.target.cpu().numpy()]
-        guides, index = self.guide_.guide(batch.x, target, confidence=batch.confidence)
+        guides, index = self.guide_.guide(
+            batch.x,
+            target,
+            confidence=batch.confidence,
+        )
         known = index[:, 0] >= 0
         batch.refuse(
             batch.rows[~known],
@@ -185,11 +195,22 @@ class TSEvo(GuidedExplainer):
             if not bool(batch.affords(batch.rows).any()):
                 break
             x, row, slot = self._mated(batch, now, generation)
-            now = self._grown(batch, now, self._mutated(batch, x, row, slot, generation), row)
+            now = self._grown(
+                batch,
+                now,
+                self._mutated(batch, x, row, slot, generation),
+                row,
+            )
         batch.progress(len(batch))
         return self._answers(batch, now, guide)
 
-    def _grown(self, batch: Batch, now: Population, x: Tensor, row: Tensor) -> Population:
+    def _grown(
+        self,
+        batch: Batch,
+        now: Population,
+        x: Tensor,
+        row: Tensor,
+    ) -> Population:
         """The best of those there were and of the offspring `x`; offspring that are not asked about die."""
         x = batch.project(x, row)
         delta = (x - batch.x[row]).flatten(1)
@@ -210,10 +231,19 @@ class TSEvo(GuidedExplainer):
         # Only where something came in: the order of the others must not depend on their neighbors.
         changed = torch.bincount(row, minlength=len(batch)).nonzero().flatten()
         kept = torch.arange(self.population, device=row.device).repeat(len(batch), 1)
-        kept[changed] = survivors(both.F[changed], self.population, both.merit[changed].argmin(1))
+        kept[changed] = survivors(
+            both.F[changed],
+            self.population,
+            both.merit[changed].argmin(1),
+        )
         return both.take(kept)
 
-    def _answers(self, batch: Batch, population: Population, guide: Tensor) -> Candidates:
+    def _answers(
+        self,
+        batch: Batch,
+        population: Population,
+        guide: Tensor,
+    ) -> Candidates:
         """Of those that reach the target the best by merit, and k − 1 more that differ from it."""
         merit = population.merit
         if batch.k == 1:
@@ -221,7 +251,11 @@ class TSEvo(GuidedExplainer):
         else:
             best = merit.amin(1, keepdim=True)
             quality = torch.where(merit.isfinite(), best / merit, 0.0).clamp_min(1e-9)
-            chosen = select_diverse(population.x, min(batch.k, self.population), quality)
+            chosen = select_diverse(
+                population.x,
+                min(batch.k, self.population),
+                quality,
+            )
         good = merit.gather(1, chosen).isfinite()
         none = ~good.any(1)
         good[:, 0] |= none
@@ -300,7 +334,14 @@ class TSEvo(GuidedExplainer):
                 noise = torch.from_numpy(row_normal(seeds, series.shape[-1], generation)).to(series)
                 at = target[w], channel[w]
                 other[w] = self._mean[at] + self._spread[at] * noise
-            now, new = series[w], torch.where(back[w, None], batch.x[row[w], channel[w]], other[w])
+            now, new = (
+                series[w],
+                torch.where(
+                    back[w, None],
+                    batch.x[row[w], channel[w]],
+                    other[w],
+                ),
+            )
             if name == "frequency":
                 now, new = torch.fft.rfft(now), torch.fft.rfft(new)
             size = now.shape[-1]
@@ -312,7 +353,12 @@ class TSEvo(GuidedExplainer):
         return x
 
 
-def windows(first: Tensor, length: Tensor, size: int, longest: int) -> Tensor:
+def windows(
+    first: Tensor,
+    length: Tensor,
+    size: int,
+    longest: int,
+) -> Tensor:
     """Masks (…, size) of windows with log-uniform lengths up to `longest`, from numbers in [0, 1)."""
     width = torch.exp(length * np.log(longest + 1)).long().clamp(1, longest)
     start = (first * (size - width + 1)).long()

@@ -220,7 +220,11 @@ class TSNUC(FallbackExplainer):
             classes = self.classifier_.classes.tolist()
             own = [classes.index(label) for label in np.asarray(y).tolist()]
             column = torch.tensor(own, device=X.device)
-        self.latent_ = LatentSpace.fit(self._setting("autoencoder"), X, self.max_epochs)
+        self.latent_ = LatentSpace.fit(
+            self._setting("autoencoder"),
+            X,
+            self.max_epochs,
+        )
         self.centroids_ = Centroids.fit(
             self.latent_.codes,
             column,
@@ -228,7 +232,11 @@ class TSNUC(FallbackExplainer):
             self.beta,
             learned=self.centroids == "prototypes",
         )
-        self.network_ = CodeNetwork.fit(self.latent_.codes, self.max_epochs, self.skip)
+        self.network_ = CodeNetwork.fit(
+            self.latent_.codes,
+            self.max_epochs,
+            self.skip,
+        )
         self._check_centroids()
 
     def _check_centroids(self) -> None:
@@ -252,7 +260,11 @@ class TSNUC(FallbackExplainer):
         distance = self.centroids_.distance(self.latent_.encode(x), verdict.score.shape[1])
         distance.scatter_(1, verdict.label[:, None], torch.inf)
         elsewhere = super()._default_target(x, verdict)
-        return torch.where(distance.isfinite().any(1), distance.argmin(1), elsewhere)
+        return torch.where(
+            distance.isfinite().any(1),
+            distance.argmin(1),
+            elsewhere,
+        )
 
     # --- searching
 

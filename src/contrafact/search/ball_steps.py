@@ -162,7 +162,11 @@ class ProjectedGradient(BallStep):
         direction = -self._unit(gradient)
         z = ball.nearest(theta + self._step_size(theta) * direction)
         first = restart | (self.t == 1)
-        before = torch.where(broadcast_rows(first, theta), theta, self.previous[self.active])
+        before = torch.where(
+            broadcast_rows(first, theta),
+            theta,
+            self.previous[self.active],
+        )
         a = torch.where(first, 1.0, self.MOMENTUM).to(theta)
         a = broadcast_rows(a, theta)
         self.previous[self.active] = theta
@@ -205,7 +209,11 @@ class SparseProjectedGradient(BallStep):
             return torch.zeros_like(self.was_halved)
         nonzeros = (self.best != self.ball.x0).flatten(1).sum(1).to(self.size)
         sparser = nonzeros < 0.95 * self.nonzeros
-        self.size = torch.where(sparser, self.ball.eps.to(self.size), self.size / 1.5)
+        self.size = torch.where(
+            sparser,
+            self.ball.eps.to(self.size),
+            self.size / 1.5,
+        )
         self.k = (nonzeros / 1.5).clamp_min(1.0)
         self.nonzeros = nonzeros
         return sparser

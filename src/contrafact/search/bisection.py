@@ -73,7 +73,11 @@ def smallest_level(
         low[missed] = middle[~good]
 
 
-def first_on_line(tasks: Tasks, end: Tensor, steps: int = 10) -> tuple[Tensor, Tensor]:
+def first_on_line(
+    tasks: Tasks,
+    end: Tensor,
+    steps: int = 10,
+) -> tuple[Tensor, Tensor]:
     """Find the first point the model accepts on the straight line from each instance to `end`.
 
     Parameters
@@ -136,7 +140,12 @@ def accepted_from(
     accepted[able] = asking.accepts(asking.ask(best[able]))
     short = ~accepted
     if bool(short.any()):
-        found = smallest_level(tasks.take(short), candidate, top, above=level[short])
+        found = smallest_level(
+            tasks.take(short),
+            candidate,
+            top,
+            above=level[short],
+        )
         level[short], best[short] = found
     return level, best
 

@@ -106,7 +106,13 @@ class Optimum:
         for name, values in vars(part).items():
             getattr(self, name)[which] = values
 
-    def update(self, position: Tensor, now: Evaluation, standing: Tensor, usable: Tensor) -> None:
+    def update(
+        self,
+        position: Tensor,
+        now: Evaluation,
+        standing: Tensor,
+        usable: Tensor,
+    ) -> None:
         """Keep the iterates that are better than the best so far.
 
         Parameters
@@ -210,7 +216,15 @@ def minimize(
     Optimum
         The best iterate of every task.
     """
-    model = ModelGradient(tasks, decode, loss, encode, gradients, difference, n_directions)
+    model = ModelGradient(
+        tasks,
+        decode,
+        loss,
+        encode,
+        gradients,
+        difference,
+        n_directions,
+    )
     best = Optimum.start(start if start_code is None else start_code)
     cost = model.cost(best.code)
     position = torch.arange(len(tasks), device=start.device)

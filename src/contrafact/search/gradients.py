@@ -165,7 +165,11 @@ class ModelGradient:
             return evaluate(tasks, theta, t)
         parts = [
             evaluate(some, values, t)
-            for some, values in zip(tasks.split(size), theta.split(size), strict=True)
+            for some, values in zip(
+                tasks.split(size),
+                theta.split(size),
+                strict=True,
+            )
         ]
         return Evaluation.concat(parts)
 
@@ -205,7 +209,13 @@ class ModelGradient:
             (by_code,) = torch.autograd.grad(code, theta, by_code)
         return _evaluation(tasks, code, loss, gradient + by_code, verdict)
 
-    def _finite_differences(self, tasks: Tasks, code: Tensor, by_score: Tensor, t: int) -> Tensor:
+    def _finite_differences(
+        self,
+        tasks: Tasks,
+        code: Tensor,
+        by_score: Tensor,
+        t: int,
+    ) -> Tensor:
         """Return ∂L/∂score · ∂score/∂code, the second factor by central differences.
 
         Directions are new in each step.

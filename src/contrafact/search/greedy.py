@@ -87,7 +87,12 @@ def _try_each(tasks: Tasks, segment: Tensor, copied: Tensor) -> _Trial:
     mask[torch.arange(len(task)), new] = True
     x_cf = torch.where(mask[:, segment], trying.guide, trying.x)
     verdict = trying.ask(trying.project(x_cf))
-    lead = torch.full(copied.shape, -torch.inf, dtype=torch.float64, device=copied.device)
+    lead = torch.full(
+        copied.shape,
+        -torch.inf,
+        dtype=torch.float64,
+        device=copied.device,
+    )
     lead[task, new] = trying.lead(verdict)
     accepted = torch.zeros_like(copied)
     accepted[task, new] = trying.accepts(verdict)

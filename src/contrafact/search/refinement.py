@@ -190,7 +190,12 @@ class Edits:
             undone = tasks["place"] <= (tasks["count"] - level)[:, None]
             return tasks.project(torch.where(undone[:, chunk_of], tasks.x, tasks["x_cf"]))
 
-        _, smaller = smallest_level(tasks, undo_most, tasks["count"], top_accepted=True)
+        _, smaller = smallest_level(
+            tasks,
+            undo_most,
+            tasks["count"],
+            top_accepted=True,
+        )
         self.x_cf[which] = smaller
         # Limiting the slope can change other values anew: only fewer changes count, so that this
         # comes to an end.
@@ -206,7 +211,12 @@ class Edits:
             return tasks.project(torch.lerp(tasks.x, tasks["x_cf"], share))
 
         tasks = self.tasks.attach(x_cf=self.x_cf)
-        _, self.x_cf = smallest_level(tasks, scaled, AMPLITUDE_LEVELS, top_accepted=True)
+        _, self.x_cf = smallest_level(
+            tasks,
+            scaled,
+            AMPLITUDE_LEVELS,
+            top_accepted=True,
+        )
 
 
 def _count_changes(tasks: Tasks, x_cf: Tensor) -> Tensor:
@@ -218,7 +228,11 @@ def _find_expendable(tasks: Tasks, chunk_of: Tensor) -> _Expendable:
     changed = (tasks["x_cf"] != tasks.x).float()
     holds_changes = sum_by_segment(changed, chunk_of) > 0
     task, chunk = holds_changes.nonzero(as_tuple=True)
-    lead = holds_changes.new_full(holds_changes.shape, -torch.inf, dtype=torch.float64)
+    lead = holds_changes.new_full(
+        holds_changes.shape,
+        -torch.inf,
+        dtype=torch.float64,
+    )
     lead[task, chunk] = _lead_without(tasks, task, chunk, chunk_of)
     can_go = lead > -torch.inf
     order = lead.argsort(dim=1, descending=True, stable=True)
@@ -226,12 +240,22 @@ def _find_expendable(tasks: Tasks, chunk_of: Tensor) -> _Expendable:
     return _Expendable(place, can_go.sum(1))
 
 
-def _lead_without(tasks: Tasks, task: Tensor, chunk: Tensor, chunk_of: Tensor) -> Tensor:
+def _lead_without(
+    tasks: Tasks,
+    task: Tensor,
+    chunk: Tensor,
+    chunk_of: Tensor,
+) -> Tensor:
     """Return the target's lead without a chunk, for each pair of task and chunk.
 
     -inf where the edit is not accepted without it, or cannot be tried.
     """
-    lead = torch.full((len(task),), -torch.inf, dtype=torch.float64, device=task.device)
+    lead = torch.full(
+        (len(task),),
+        -torch.inf,
+        dtype=torch.float64,
+        device=task.device,
+    )
     able = tasks.take(task).affords().nonzero().flatten()
     for part in able.split(max(1, MAX_ELEMENTS // chunk_of.numel())):
         trying = tasks.take(task[part])

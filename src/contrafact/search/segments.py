@@ -8,7 +8,12 @@ from torch import Tensor
 from ..numerics import ceil_div
 
 
-def segment_ids(shape: tuple[int, ...], width: int, *, shared: bool = False) -> Tensor:
+def segment_ids(
+    shape: tuple[int, ...],
+    width: int,
+    *,
+    shared: bool = False,
+) -> Tensor:
     """Assign every value of an instance to a segment.
 
     Parameters

@@ -32,8 +32,18 @@ class ChannelSets:
         self.tasks = tasks
         self.n_channels = tasks.shape[0]
         device = tasks.row.device
-        self.chosen = torch.ones(len(tasks), self.n_channels, dtype=torch.bool, device=device)
-        self.merit = torch.full((len(tasks),), -torch.inf, dtype=torch.float64, device=device)
+        self.chosen = torch.ones(
+            len(tasks),
+            self.n_channels,
+            dtype=torch.bool,
+            device=device,
+        )
+        self.merit = torch.full(
+            (len(tasks),),
+            -torch.inf,
+            dtype=torch.float64,
+            device=device,
+        )
         difference = (tasks.guide - tasks.x).abs().unsqueeze(-1).flatten(2).sum(2).double()
         largest = difference.amax(1, keepdim=True).clamp_min(1e-300)
         self._tie_break = 1e-9 * difference / largest
@@ -82,7 +92,13 @@ class ChannelSets:
         self.chosen[better] = chosen[better]
         self.merit[better] = merit[better]
 
-    def _try_changes(self, tasks: Tasks, now: Tensor, accepted: Tensor, grow: bool) -> Tensor:
+    def _try_changes(
+        self,
+        tasks: Tasks,
+        now: Tensor,
+        accepted: Tensor,
+        grow: bool,
+    ) -> Tensor:
         """Return the merit of every set that differs in one channel, (n, channels)."""
         options = torch.ones_like(now)
         if grow:
@@ -94,7 +110,12 @@ class ChannelSets:
         task = task[able]
         channel = channel[able]
         trial = now[task] ^ one_hot(channel, self.n_channels).bool()
-        value = torch.full(now.shape, -torch.inf, dtype=torch.float64, device=now.device)
+        value = torch.full(
+            now.shape,
+            -torch.inf,
+            dtype=torch.float64,
+            device=now.device,
+        )
         value[task, channel] = self._merit(tasks.take(task), trial)
         return value
 

@@ -46,7 +46,11 @@ def activation_gain(tasks: Tasks) -> Tensor:
         weight = head.weight.detach()
         w = weight[asking.target] - weight[asking.label]
         activation = torch.einsum("nf,nft->nt", w, h_guide - h_own)
-        stretched = torch.nn.functional.interpolate(activation[:, None], length, mode="linear")
+        stretched = torch.nn.functional.interpolate(
+            activation[:, None],
+            length,
+            mode="linear",
+        )
         gain[able] = stretched[:, 0]
     return gain.double()
 
@@ -94,7 +98,11 @@ def pooled_maps(classifier: Classifier) -> Iterator[list[Tensor]]:
         yield maps
         return
 
-    def note_output(module: torch.nn.Module, inputs: object, output: object) -> None:
+    def note_output(
+        module: torch.nn.Module,
+        inputs: object,
+        output: object,
+    ) -> None:
         if isinstance(output, Tensor) and output.ndim == 3 and output.shape[2] > 1:
             latest[:] = [output.detach()]
 

@@ -103,11 +103,26 @@ class CodeNetwork:
         return h[:, 0] + z if self.skip else h[:, 0]
 
 
-def _train_to_reproduce(layers: list[nn.Linear], codes: Tensor, max_epochs: int) -> None:
+def _train_to_reproduce(
+    layers: list[nn.Linear],
+    codes: Tensor,
+    max_epochs: int,
+) -> None:
     first, second, third = layers
-    network = nn.Sequential(first, nn.ReLU(), nn.Dropout(0.25), second, nn.ReLU(), third)
+    network = nn.Sequential(
+        first,
+        nn.ReLU(),
+        nn.Dropout(0.25),
+        second,
+        nn.ReLU(),
+        third,
+    )
     optimizer = torch.optim.Adam(network.parameters(), lr=1e-3)
-    plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, factor=0.1, patience=25)
+    plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(
+        optimizer,
+        factor=0.1,
+        patience=25,
+    )
     train(
         network,
         len(codes),

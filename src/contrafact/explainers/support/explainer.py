@@ -216,11 +216,22 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
         instances.check_names(self._names or self.classifier_.feature_names, "fit")
         targets = read_targets(target, self.classifier_.classes, len(instances))
         start = time.perf_counter()
-        meter = request.meter(len(instances), self.classifier_.rows_per_verdict, start)
+        meter = request.meter(
+            len(instances),
+            self.classifier_.rows_per_verdict,
+            start,
+        )
         size = max(1, MAX_ELEMENTS // int(np.prod(self.shape_)))
         with row_progress(len(instances), type(self).__name__) if progress else SILENT as advance:
             parts = [
-                self._explain_part(request, instances, targets, meter, rows, advance)
+                self._explain_part(
+                    request,
+                    instances,
+                    targets,
+                    meter,
+                    rows,
+                    advance,
+                )
                 for rows in split_rows(len(instances), size)
             ]
         return assemble(

@@ -113,12 +113,21 @@ class FallbackExplainer(Explainer):
         tied = score == score.amax(1, keepdim=True)
         unclear = has_choice & (tied.sum(1) > 1)
         if bool(unclear.any()):
-            distance = self._distance_to_guides(x[unclear], columns[has_guide], n_classes)
+            distance = self._distance_to_guides(
+                x[unclear],
+                columns[has_guide],
+                n_classes,
+            )
             distance = distance.masked_fill(~tied[unclear], torch.inf)
             runner_up[unclear] = distance.argmin(1)
         return runner_up
 
-    def _distance_to_guides(self, x: Tensor, columns: Tensor, n_classes: int) -> Tensor:
+    def _distance_to_guides(
+        self,
+        x: Tensor,
+        columns: Tensor,
+        n_classes: int,
+    ) -> Tensor:
         """Return the distance to the guide of each class, (n, classes)."""
         distance = x.new_full((len(x), n_classes), torch.inf)
         for column in columns.tolist():
@@ -129,7 +138,12 @@ class FallbackExplainer(Explainer):
     def _find_guides(self, tasks: Tasks, k: int = 1) -> FoundGuides:
         """Find k guides for each task, confident enough for its goal where there are such."""
         target = self.classifier_.classes[tasks.target.cpu().numpy()]
-        arrays, index = self.guide_.guide(tasks.x, target, k, confidence=tasks.confidence)
+        arrays, index = self.guide_.guide(
+            tasks.x,
+            target,
+            k,
+            confidence=tasks.confidence,
+        )
         return FoundGuides(arrays, index)
 
     def _fall_back(self, tasks: Tasks, x_cf: Tensor) -> tuple[Tensor, Tensor]:

@@ -71,7 +71,11 @@ def segment_importance(
     response = (p - p.mean(1, keepdim=True)).T
     coefficient = torch.linalg.solve(Z.T @ Z + penalty, Z.T @ response).T.abs()
     largest = coefficient.amax(1, keepdim=True)
-    importance = torch.where(largest > 0, coefficient / largest.clamp_min(1e-300), 0.0)
+    importance = torch.where(
+        largest > 0,
+        coefficient / largest.clamp_min(1e-300),
+        0.0,
+    )
     return importance.to(x.dtype)
 
 

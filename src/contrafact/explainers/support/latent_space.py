@@ -41,7 +41,12 @@ class LatentSpace:
     plane: Tensor
 
     @classmethod
-    def fit(cls, autoencoder: Autoencoder | str | None, X: Tensor, max_epochs: int) -> Self:
+    def fit(
+        cls,
+        autoencoder: Autoencoder | str | None,
+        X: Tensor,
+        max_epochs: int,
+    ) -> Self:
         """Train an autoencoder on X, unless a trained one is given.
 
         Parameters
@@ -140,12 +145,21 @@ class LatentSpace:
             # A batch of another size rounds differently: where z has not moved, its own D(z) is
             # subtracted.
             has_moved = broadcast_rows((z != tasks["base"]).any(1), x_cf)
-            decoded_base = torch.where(has_moved, tasks["decoded_base"], x_cf.detach())
+            decoded_base = torch.where(
+                has_moved,
+                tasks["decoded_base"],
+                x_cf.detach(),
+            )
             x_cf = x + (x_cf - decoded_base).to(x.dtype)
         return tasks.project(x_cf.to(x.dtype))
 
 
-def shorten(tasks: Tasks, decode: Decode, code: Tensor, steps: int = 6) -> Tensor:
+def shorten(
+    tasks: Tasks,
+    decode: Decode,
+    code: Tensor,
+    steps: int = 6,
+) -> Tensor:
     """Find the first candidate the model accepts on the line from the base to a code.
 
     Parameters
@@ -219,7 +233,11 @@ class Trace:
         first = taken.cumsum(0) - taken
         share = torch.linspace(0, 1, self.POINTS, device=device)
         step = (share * (taken - 1).clamp_min(0)[:, None]).round().long()
-        place = torch.where(taken[:, None] > 0, first[:, None] + step, len(position))
+        place = torch.where(
+            taken[:, None] > 0,
+            first[:, None] + step,
+            len(position),
+        )
         chosen = by_task[place]
         picked = values[chosen]
         return {"loss_curve": picked[:, :, 0], "path": picked[:, :, 1:]}

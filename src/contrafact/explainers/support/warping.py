@@ -32,7 +32,12 @@ def warping_paths(x: Array, n: Array) -> Array:
     return paths
 
 
-def barycenter(x: Tensor, n: Tensor, path: Tensor, beta: Tensor) -> Tensor:
+def barycenter(
+    x: Tensor,
+    n: Tensor,
+    path: Tensor,
+    beta: Tensor,
+) -> Tensor:
     """Average x and n along their warping paths, and read the curve off at whole time steps.
 
     Parameters

@@ -79,5 +79,10 @@ class WeightedExplainer(FallbackExplainer):
             return target_value(masked.ask(z).proba, masked.label)
 
         if len(asking):
-            importance[able] = segment_importance(p_label, asking.x, self.segment_, N_MASKS)
+            importance[able] = segment_importance(
+                p_label,
+                asking.x,
+                self.segment_,
+                N_MASKS,
+            )
         return importance
