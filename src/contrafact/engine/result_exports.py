@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class ResultExports:
     """Methods of `Counterfactuals` that export it; they import what they need when called."""
 
-    def to_frame(self: Counterfactuals) -> pd.DataFrame:
+    def to_frame(self) -> pd.DataFrame:
         """Return one line per counterfactual: the question, the outcome and the cost.
 
         Returns
@@ -28,26 +28,27 @@ class ResultExports:
         """
         import pandas as pd
 
-        target_proba = self.target_proba
+        result = cast("Counterfactuals", self)
+        target_proba = result.target_proba
         return pd.DataFrame(
             {
-                "source": self.source,
-                "label": self.labels,
-                "target": self.target,
-                "cf_label": self.cf_labels,
-                "valid": self.valid,
-                "status": self.status,
+                "source": result.source,
+                "label": result.labels,
+                "target": result.target,
+                "cf_label": result.cf_labels,
+                "valid": result.valid,
+                "status": result.status,
                 "p_before": target_proba[:, 0],
                 "p_after": target_proba[:, 1],
-                "changed_fraction": self.changed_fraction,
-                "seconds": self.seconds,
-                "calls": self.calls,
-                "message": self.message,
+                "changed_fraction": result.changed_fraction,
+                "seconds": result.seconds,
+                "calls": result.calls,
+                "message": result.message,
             }
         )
 
     def evaluate(
-        self: Counterfactuals,
+        self,
         metrics: Sequence[Any] | None = None,
         reference: Any = None,
         *,
@@ -75,7 +76,7 @@ class ResultExports:
         from .. import metrics as metrics_package
 
         return metrics_package.evaluate(
-            self,
+            cast("Counterfactuals", self),
             metrics,
             reference,
             model=model,
@@ -85,7 +86,7 @@ class ResultExports:
         )
 
     def plot(
-        self: Counterfactuals,
+        self,
         i: int = 0,
         path: str | Path | None = None,
         *,
@@ -109,10 +110,10 @@ class ResultExports:
         """
         from .. import report as report_package
 
-        return report_package.plot(self, i, path, width=width)
+        return report_package.plot(cast("Counterfactuals", self), i, path, width=width)
 
     def report(
-        self: Counterfactuals,
+        self,
         path: str | Path,
         *,
         title: str | None = None,
@@ -143,7 +144,7 @@ class ResultExports:
         from .. import report as report_package
 
         return report_package.write_report(
-            self,
+            cast("Counterfactuals", self),
             path,
             title=title,
             reference=reference,
@@ -151,7 +152,7 @@ class ResultExports:
             command=command,
         )
 
-    def save(self: Counterfactuals, path: str | Path) -> Path:
+    def save(self, path: str | Path) -> Path:
         """Write an .npz file without pickled objects.
 
         Parameters
@@ -166,7 +167,7 @@ class ResultExports:
         """
         from .result_files import save
 
-        return save(self, path)
+        return save(cast("Counterfactuals", self), path)
 
     @classmethod
     def load(cls, path: str | Path) -> Counterfactuals:
