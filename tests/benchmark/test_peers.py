@@ -1,4 +1,4 @@
-"""Methods of other libraries: their arrays are taken, their claims are not, their failures are rows."""
+"""Methods of other libraries: their arrays count, their claims do not, failures are rows."""
 
 import pickle
 import time
@@ -33,7 +33,7 @@ def model(data):
 
 
 class Nearest:
-    """tscf-eval's interface: the nearest reference series of another class, or of the one of interest."""
+    """tscf-eval's interface: the nearest series of another class, or of the one of interest."""
 
     def __init__(self, model, data, flat=True):
         self.model, (self.X, self.y) = model, data
@@ -87,7 +87,7 @@ def rogue(*acts):
     return type("Rogue", (Rogue,), {"acts": acts})
 
 
-# --- truth --------------------------------------------------------------------------------------------------
+# --- truth
 
 
 def test_only_what_the_model_says_counts(data, model):
@@ -118,7 +118,7 @@ def test_only_what_the_model_says_counts(data, model):
     assert explainer.peer_.calls == 10  # nobody is asked twice because another row failed
 
 
-def test_same_answers_as_judge(data, model):
+def test_same_answers_as_from_arrays(data, model):
     X, y = data
     result = TscfEvalPeer(Nearest).fit(model, X, y).explain(X[:30], "high")
     judged = Counterfactuals.from_arrays(model, X[:30], result.X_cf, "high")
@@ -145,7 +145,7 @@ def test_peers_cannot_change_what_they_are_shown(data, model):
     assert result.valid.all() and (result.X_cf == 7).all()
 
 
-# --- tscf-eval ----------------------------------------------------------------------------------------------
+# --- tscf-eval
 
 
 def test_peers_get_series_labels_and_targets_as_they_know_them(data, model):
@@ -211,6 +211,17 @@ def test_budgets_end_a_search(data, model):
     assert rich.valid.all()
 
 
+def test_errors_pass_on_request(data, model):
+    X, y = data
+    rows = X[:2].copy()
+    rows[:, 0, 0] = range(2)
+    explainer = TscfEvalPeer(rogue("right", "crash")).fit(model, X, y)
+    with pytest.raises(KeyError, match="no such thing"):
+        explainer.explain(rows, "high", on_error="raise")
+    kept = explainer.explain(rows, "high")
+    assert list(kept.exceptions) == [1] and isinstance(kept.exceptions[1], KeyError)
+
+
 def test_a_deadline_ends_the_request(data, model):
     class Slow(Nearest):
         def explain(self, x, y_pred):
@@ -267,7 +278,7 @@ def test_fitted_peers_can_be_sent_to_another_process(data, model):
     assert explainer.explain(X[:4], "high").valid.all()
 
 
-# --- wildboar -----------------------------------------------------------------------------------------------
+# --- wildboar
 
 
 class Neighbors:

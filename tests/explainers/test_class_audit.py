@@ -1,15 +1,22 @@
+"""class_audit: where counterfactuals into one class change the input."""
+
+from __future__ import annotations
+
+from functools import cache
+
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
 import contrafact as cf
-from contrafact.explainers.class_audit import Region, _regions
+from contrafact.explainers.class_audit import Region, _find_regions
 from contrafact.report import plot_audit
 
 DIGITS = cf.load_dataset("digits")
 X_TRAIN, X_TEST = (X.astype(np.float32) / 16 for X in (DIGITS.X_train, DIGITS.X_test))
 
 
+@cache
 def planted(seed):
     """A model whose training images of one class all carry a 2 × 2 mark at an edge."""
     rng = np.random.default_rng(seed)
@@ -55,7 +62,7 @@ def test_series_are_audited_along_time():
 def test_regions_do_not_overlap_and_come_best_first():
     frequency = np.zeros((8, 8))
     frequency[1:3, 1:3], frequency[5:7, 4:6] = 0.9, 0.5
-    first, second, *rest = _regions(frequency, frequency, side=2, n=5)
+    first, second, *rest = _find_regions(frequency, frequency, side=2, n=5)
     assert (first.top, first.left, second.top, second.left) == (1, 1, 5, 4)
     assert first.frequency == pytest.approx(0.9) and not rest
 

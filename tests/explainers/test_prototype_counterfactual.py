@@ -1,4 +1,4 @@
-"""PrototypeCounterfactual: nothing is nearer, and it proves it."""
+"""PrototypeCounterfactual: no counterfactual is nearer, and that is proved."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from contrafact.prototypes import GLVQ, GMLVQ, GRLVQ, LGMLVQ, MedianLVQ
 ORDER = {"l1": 1, "l2": 2}
 
 
-class MetricInputs(ClassifierMixin, BaseEstimator):
+class PlainModel(ClassifierMixin, BaseEstimator):
     """A model of given prototypes and metric: the plain formula."""
 
     def __init__(self, prototypes, labels, omega=None, temperature=1.0, dtype=np.float64):
@@ -55,7 +55,7 @@ class MetricInputs(ClassifierMixin, BaseEstimator):
 def small(n_classes=3, per_class=2, d=5, seed=0, **options):
     rng = np.random.default_rng(seed)
     labels = np.repeat(np.array(list("abcdef"))[:n_classes], per_class)
-    return MetricInputs(rng.normal(size=(len(labels), d)), labels, **options), rng.normal(
+    return PlainModel(rng.normal(size=(len(labels), d)), labels, **options), rng.normal(
         size=(12, d)
     )
 
@@ -91,7 +91,7 @@ def lengths(result, norm):
     return np.linalg.norm(result.delta.reshape(len(result), -1), ORDER[norm], axis=1)
 
 
-# --- the smallest there is ----------------------------------------------------------------------------------
+# --- the smallest there is
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "matrix", "low rank"])
@@ -138,7 +138,7 @@ def test_equals_cvxpy_within_bounds_and_frozen(norm):
 
 
 def test_digits_meet_the_bars():
-    """Gaps of at most 1e-6; and nothing that the floors find is below the bound."""
+    """Gaps of at most 1e-6; and nothing that a baseline finds is below the bound."""
     X, y = load_digits(return_X_y=True)
     model = GLVQ(n_prototypes=3, max_iter=10, random_state=0).fit(X, y)
     rows = X[:100]
@@ -163,7 +163,7 @@ def test_norm_matters():
     assert (lengths(two, "l2") <= lengths(one, "l2") + 1e-9).all()
 
 
-# --- models -------------------------------------------------------------------------------------------------
+# --- models
 
 
 @pytest.mark.parametrize("cls", [GLVQ, GRLVQ, GMLVQ])
@@ -186,7 +186,7 @@ def test_scalers_are_folded_in(scaler):
     result = fitted.explain(X[::6])
     assert result.valid.all() and result.info["certified"].all()
     scaled, final = pipeline[:-1].transform(X[::6]), pipeline[-1]
-    away = (X[::6, None] - fitted.prototypes_.numpy()) @ fitted.omega_.numpy().T
+    away = (X[::6, None] - fitted.prototypes_.w.numpy()) @ fitted.prototypes_.omega.numpy().T
     np.testing.assert_allclose((away**2).sum(2), final.distances(scaled), rtol=1e-9)
 
 
@@ -236,14 +236,14 @@ def test_single_precision_gets_a_wider_margin():
 
 def test_coincident_prototypes_of_two_classes():
     """Where a prototype of another class sits on the target's only one, nothing is nearer to it."""
-    model = MetricInputs([[0.0, 0.0], [2.0, 0.0], [2.0, 0.0]], np.array(["a", "b", "c"]))
+    model = PlainModel([[0.0, 0.0], [2.0, 0.0], [2.0, 0.0]], np.array(["a", "b", "c"]))
     result = explained(model, np.array([[0.1, 0.3]]), target="c")
     assert (
         result.status[0] == "infeasible" and "0 of 1 prototypes of class 'c'" in result.message[0]
     )
 
 
-# --- local metrics ------------------------------------------------------------------------------------------
+# --- local metrics
 
 
 @pytest.mark.parametrize("norm", ["l1", "l2"])
@@ -282,7 +282,7 @@ def test_local_metrics_end_where_no_small_change_helps():
         assert (model.predict(near.clip(0, 8)) != target).all()
 
 
-# --- options ------------------------------------------------------------------------------------------------
+# --- options
 
 
 def test_k_counterfactuals_have_k_prototypes():
@@ -324,8 +324,46 @@ def test_confidence_out_of_reach_is_told():
     assert all("below the 0.999 asked for" in message for message in firm.message[short])
 
 
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+def test_confidence_is_sought_within_the_target_class_too(norm, n_classes):
+    """An instance of the class, but not sure enough, moves on just until it is."""
+    model, X = small(n_classes=n_classes, temperature=2.0)
+    own = model.predict(X)
+    before = model.predict_proba(X).max(1)
+    confidence = float(np.median(before))
+    result = explained(model, X, norm, target=own, confidence=confidence)
+    unsure = before < confidence
+    assert 0 < unsure.sum() < len(X)
+    assert set(result.status[~unsure]) == {"already_target"}
+    np.testing.assert_array_equal(result.X_cf[~unsure], X[~unsure])
+
+    moved = result[unsure]
+    reached = moved.target_proba[:, 1]
+    assert moved.valid.all() and (moved.status == "valid").all() and (reached >= confidence).all()
+    assert (moved.info["distance"] > 0).all()
+    np.testing.assert_allclose(moved.info["distance"], lengths(moved, norm), atol=1e-12)
+    assert (moved.info["lower_bound"] <= moved.info["distance"] + 1e-12).all()
+    if n_classes == 2:
+        assert moved.info["certified"].all() and reached.max() < confidence + 1e-6
+
+
+@pytest.mark.parametrize("k", [1, 2])
+def test_an_instance_of_the_class_stays_where_the_confidence_is_out_of_reach(k):
+    model, X = small(d=2, n_classes=4, per_class=3, temperature=30.0)
+    limits = cf.Constraints(lower=X.min(), upper=X.max())
+    own = model.predict(X)
+    result = explained(model, X, target=own, confidence=0.99, constraints=limits, k=k)
+    first = np.unique(result.source, return_index=True)[1]
+    np.testing.assert_array_equal(result.X_cf[first], X)
+    assert (result.info["distance"][first] == 0).all() and not result.info["certified"].any()
+    assert result.valid.all() and (result.status == "valid").all()
+    if k == 1:
+        assert all("below the 0.99 asked for" in message for message in result.message)
+
+
 def test_no_question_is_needed():
-    """With a budget for the first and the last word only, the answer is the same."""
+    """With a budget for the verdicts before and after only, the answer is the same."""
     model, X = small()
     tight = explained(model, X, budget=cf.Budget(calls=4 * len(X)))
     np.testing.assert_array_equal(tight.X_cf, explained(model, X).X_cf)
@@ -337,7 +375,7 @@ def test_shapes_of_series_and_images():
     for shape in ((2, 6), (1, 4, 4)):
         w = rng.normal(size=(4, *shape))
         X = rng.normal(size=(5, *shape))
-        result = explained(MetricInputs(w, np.array(["a", "a", "b", "b"])), X)
+        result = explained(PlainModel(w, np.array(["a", "a", "b", "b"])), X)
         assert (
             result.X_cf.shape == X.shape and result.info["certified"].all() and result.valid.all()
         )

@@ -1,7 +1,7 @@
-"""Adapters: methods of other libraries as explainers, so that they run beside ours under one protocol.
+"""Adapters: methods of other libraries as explainers, so that they run under the same protocol.
 
-Only their arrays are taken. Their claims count for nothing: the engine asks the model again, and what raises,
-is missing, not finite or of another shape ends as a row with the status `error`.
+Only their arrays are used, not what they claim about them: the engine asks the model again. What
+raises, is missing, not finite or of another shape ends as a row with the status `error`.
 """
 
 from __future__ import annotations
@@ -9,148 +9,162 @@ from __future__ import annotations
 import copy
 import inspect
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from functools import partial
-from typing import Any, Literal
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
 from torch import Tensor
+from typing_extensions import override
 
-from ..engine import Batch, Candidates, Tags
-from ..engine.isolation import isolate
+from ..engine import Candidates, Tags, Tasks
+from ..engine.isolation import describe_exception, isolate
 from ..explainers.support.explainer import Explainer
 from ..models.classifier import Array, Classifier, Reshaped
+from ..validation import OneOf, Rule
+from .counted_model import CountedModel, OutOfBudget
 from .parts import imported
 
 HandOver = Literal["counted", "own"]
 
 
-class OutOfBudget(Exception):
-    """Ends a search of another library that asks for more than the request allows."""
-
-
-class Counted:
-    """The model as another library meets it: scikit-learn's face, any shape, every row on the meter."""
-
-    def __init__(self, classifier: Classifier, shape: tuple[int, ...]) -> None:
-        self.classifier, self.shape, self.classes_ = classifier, shape, classifier.classes
-        self.batch: Batch | None = None
-
-    def _rows(self, X: Any) -> Array:
-        rows = np.asarray(X, dtype=np.float64).reshape(-1, *self.shape)
-        if self.batch is not None:  # one row at a time is explained: all are its
-            asked = torch.zeros(len(rows), dtype=torch.long)
-            if not bool(self.batch.affords(asked).all()):
-                raise OutOfBudget
-            self.batch.meter.charge(asked, self.classifier.rows_per_evaluation)
-        return rows
-
-    def predict_proba(self, X: Any) -> Array:
-        return self.classifier.predict_proba(self._rows(X))
-
-    def predict(self, X: Any) -> Array:
-        label = self.classifier.evaluate(self._rows(X)).label.cpu().numpy()
-        return np.asarray(self.classes_[label])
-
-
 class Peer(Explainer):
-    """A method of another library, asked row by row. Fitted attributes: `peer_`, `model_`.
+    """Base of the adapters: one instance at a time is handed to a method of another library.
 
-    In `info`: `counted`, whether the model rows it asked for are in `calls`.
+    Attributes
+    ----------
+    peer_ : object
+        The other library's object, after `fit`.
+    model_ : CountedModel, estimator or None
+        What it asks, after `fit`; None where it was made with a model of its own.
     """
 
     tags = Tags(constraints=frozenset())
+    rules: ClassVar[Mapping[str, Rule]] = {
+        "hand_over": OneOf("counted", "own"),
+    }
+    info_keys: ClassVar[Mapping[str, str]] = {
+        "counted": "whether the model rows that the peer asked for are in `calls`",
+    }
 
     peer: Any
     parameters: Mapping[str, Any] | None
     hand_over: HandOver
 
     @abstractmethod
-    def _meet(self, made: Any, X: Array, y: Array) -> Any:
-        """The peer, ready to explain."""
+    def _make_peer(self, source: Any, X: Array, y: Array) -> Any:
+        """Return the peer, ready to explain."""
 
     @abstractmethod
-    def _ask(self, x: Array, label: Any, target: Any, k: int) -> list[Any]:
-        """Up to k counterfactuals of one instance, as the peer gives them."""
+    def _call_peer(self, x: Array, label: Any, target: Any, k: int) -> list[Any]:
+        """Return up to k counterfactuals of one instance, as the peer gives them."""
 
+    @override
     def _fit(self, X: Tensor, y: Array | None) -> None:
-        if self.hand_over not in ("counted", "own"):
-            raise ValueError(f"hand_over must be 'counted' or 'own', got {self.hand_over!r}.")
         labels = self.classifier_.predict(X) if y is None else y
-        counted = Counted(self.classifier_, self.shape_)
-        self.model_: Any = (
-            counted if self.hand_over == "counted" else _own(self.classifier_, counted)
-        )
-        peer = imported(self.peer) if isinstance(self.peer, str) else self.peer
-        self.peer_ = self._meet(peer, self._shown(X), labels)
+        counted = CountedModel(self.classifier_, self.shape_)
+        self.model_: Any = counted
+        if self.hand_over == "own":
+            self.model_ = _own_model(self.classifier_, counted)
+        source = imported(self.peer) if isinstance(self.peer, str) else self.peer
+        self.peer_ = self._make_peer(source, self._plain_arrays(X), labels)
 
-    def _shown(self, x: Tensor) -> Array:
-        """Instances as other libraries have them, a copy: series of one channel without it."""
+    def _plain_arrays(self, x: Tensor) -> Array:
+        """Copy instances as other libraries hold them: series of one channel without that axis."""
         values = x.detach().cpu().numpy().copy()
-        alone = self.modality_ == "series" and self.shape_[0] == 1
-        return values[:, 0] if alone else values
+        is_univariate = self.modality_ == "series" and self.shape_[0] == 1
+        return values[:, 0] if is_univariate else values
 
-    def _explain(self, batch: Batch) -> Candidates:
-        found: list[Tensor] = []
-        rows: list[int] = []
-        for row in range(len(batch)):
-            # Each row by itself, for a peer that raises on one would be asked again about all the others.
-            done, failures = isolate(partial(self._one, batch, row), 1)
-            for reason in failures.values():
-                batch.fail(batch.rows[row : row + 1], reason)
-            for _, arrays in done:
-                found += arrays
-                rows += [row] * len(arrays)
-            batch.progress(row + 1)
-        x = torch.stack(found) if found else batch.x[:0]
-        counted = torch.full((len(rows),), isinstance(self.model_, Counted))
-        owner = torch.tensor(rows, dtype=torch.long, device=batch.x.device)
-        return Candidates(x, owner, {"counted": counted})
+    @override
+    def _explain(self, tasks: Tasks) -> Candidates:
+        instances = tasks.per_instance()
+        answers = [self._explain_one(task) for task in instances.split(1)]
+        return Candidates.concat(answers)
 
-    def _one(self, batch: Batch, row: int, at: Tensor) -> list[Tensor]:
-        rows = batch.rows[row + at]
-        part = batch.take(rows)
+    def _explain_one(self, task: Tasks) -> Candidates:
+        """Ask the peer about one instance.
+
+        Each is isolated by itself: isolating many at once would ask a peer again about instances
+        that worked.
+        """
+        done = isolate(
+            lambda _: self._counterfactuals(task),
+            len(task),
+            task.oracle.request.on_error,
+        )
+        for error in done.exceptions.values():
+            reason = describe_exception(error)
+            task.fail(torch.tensor([0]), reason, error)
+        parts = [x_cf for _, x_cf in done.results]
+        found = torch.cat([task.x[:0], *parts])
+        task.finished(len(task))
+        is_counted = isinstance(self.model_, CountedModel)
+        same_task = torch.zeros(len(found), dtype=torch.long)
+        counted = torch.full_like(same_task, is_counted, dtype=torch.bool)
+        return task.take(same_task).candidates(found, counted=counted)
+
+    def _counterfactuals(self, task: Tasks) -> Tensor:
+        """Return the peer's counterfactuals, (found, *shape); none where the budget runs out."""
+        nothing = task.x[:0]
+        in_time = task.affords(0)
+        if not bool(in_time.all()):
+            return nothing
         classes = self.classifier_.classes
-        label, target = (classes[int(index[0])] for index in (part.label, part.target))
-        answers: list[Any] = []
+        column = int(task.label)
+        target_column = int(task.target)
+        instance = self._plain_arrays(task.x)[0]
         try:
-            if bool(part.affords(part.rows, 0).all()):  # the deadline has not passed
-                with _metered(self.model_, part):
-                    answers = self._ask(self._shown(part.x)[0], label, target, batch.k)
+            with self._metered(task):
+                answers = self._call_peer(
+                    instance,
+                    classes[column],
+                    classes[target_column],
+                    task.k,
+                )
         except OutOfBudget:
-            answers = []
-        finally:
-            batch.absorb(part, rows)
-        return [self.classifier_.as_input(self._read(answer)) for answer in answers]
+            return nothing
+        if not answers:
+            return nothing
+        arrays = [self._read(answer) for answer in answers]
+        return self.classifier_.as_input(np.stack(arrays))
+
+    def _metered(self, task: Tasks) -> AbstractContextManager[None]:
+        """Charge the task for what the peer asks, where that is counted."""
+        if isinstance(self.model_, CountedModel):
+            return self.model_.paid_by(task)
+        return nullcontext()
 
     def _read(self, answer: Any) -> Array:
-        """An array as the engine holds it; axes of length 1 in front make no difference."""
+        """Return an answer in the shape of the instances; leading axes of length 1 may differ."""
         if answer is None:
-            raise TypeError(f"{_called(self.peer)} returned None instead of a counterfactual.")
+            raise TypeError(f"{_name(self.peer)} returned None instead of a counterfactual.")
         values = np.asarray(answer, dtype=np.float64)
-        if _plain(values.shape) != _plain(self.shape_):
+        if _without_leading_ones(values.shape) != _without_leading_ones(self.shape_):
             raise ValueError(
-                f"{_called(self.peer)} returned an array of shape {values.shape}; the instance has shape "
-                f"{self.shape_}."
+                f"{_name(self.peer)} returned an array of shape {values.shape}; the instance has "
+                f"shape {self.shape_}."
             )
         return values.reshape(self.shape_)
 
 
 class TscfEvalPeer(Peer):
-    """An explainer with tscf-eval's interface:  explain(x, y_pred) → (x', label, details).
+    """Run an explainer with tscf-eval's interface: explain(x, y_pred) → (x', label, details).
 
-    Where its `explain` has a parameter `class_of_interest`, it is told the target; otherwise it goes where it
-    likes, and a change to a third class is not valid. With k > 1 its `explain_k` is used, if it has one.
+    Where its `explain` has a parameter `class_of_interest`, that is set to the target; otherwise
+    the peer chooses the class, and a change to a third class is not valid. With k > 1 its
+    `explain_k` is used, if it has one.
 
     Parameters
     ----------
-    peer : a class or function, called with `model=`, `data=(X, y)` and the parameters; its name as
+    peer : class, function, str or object
+        A class or function, called with `model=`, `data=(X, y)` and the parameters; its name as
         "package.module:Class"; or a ready object, which asks the model it was made with.
-    parameters : for the class or function. Seeds are among these.
-    hand_over : what the peer gets as `model`: "counted", a stand-in with `predict`, `predict_proba` and
-        `classes_` that puts every row asked for on the meter and keeps to the budget; or "own", the estimator
+    parameters : mapping, optional
+        Arguments for the class or function, seeds among them.
+    hand_over : {"counted", "own"}, default="counted"
+        What the peer gets as `model`: "counted", a stand-in with `predict`, `predict_proba` and
+        `classes_` that counts every row asked for and enforces the budget; or "own", the estimator
         itself, for peers that look inside it. Then its rows are not in `calls`.
 
     Examples
@@ -171,30 +185,46 @@ class TscfEvalPeer(Peer):
         parameters: Mapping[str, Any] | None = None,
         hand_over: HandOver = "counted",
     ) -> None:
-        self.peer, self.parameters, self.hand_over = peer, parameters, hand_over
+        self.peer = peer
+        self.parameters = parameters
+        self.hand_over = hand_over
 
-    def _meet(self, made: Any, X: Array, y: Array) -> Any:
-        if _is_ready(made):
+    @override
+    def _make_peer(self, source: Any, X: Array, y: Array) -> Any:
+        if _is_ready(source):
             self.model_ = None  # it has its own
-            return copy.deepcopy(made)
-        return made(model=self.model_, data=(X, y), **(self.parameters or {}))
+            return copy.deepcopy(source)
+        parameters = self.parameters or {}
+        return source(
+            model=self.model_,
+            data=(X, y),
+            **parameters,
+        )
 
-    def _ask(self, x: Array, label: Any, target: Any, k: int) -> list[Any]:
+    @override
+    def _call_peer(self, x: Array, label: Any, target: Any, k: int) -> list[Any]:
         if k > 1 and hasattr(self.peer_, "explain_k"):
-            told = _told(self.peer_.explain_k, target)
-            return list(self.peer_.explain_k(x, k=k, y_pred=label, **told)[0])
-        answer = self.peer_.explain(x, label, **_told(self.peer_.explain, target))
-        return [None if answer is None else answer[0]]
+            options = _target_option(self.peer_.explain_k, target)
+            arrays, *_ = self.peer_.explain_k(x, k=k, y_pred=label, **options)
+            return list(arrays)
+        options = _target_option(self.peer_.explain, target)
+        answer = self.peer_.explain(x, label, **options)
+        if answer is None:
+            return [None]
+        return [answer[0]]
 
 
 class WildboarPeer(Peer):
-    """An explainer with wildboar's interface:  fit(estimator, X, y).explain(X, target) → X'.
+    """Run an explainer with wildboar's interface: fit(estimator, X, y).explain(X, target) → X'.
 
     Parameters
     ----------
-    peer : an unfitted object (copied), a class, or its name as "package.module:Class".
-    parameters : for the class.
-    hand_over : as for `TscfEvalPeer`; "own" by default, for these look inside the estimator.
+    peer : object, class or str
+        An unfitted object (copied), a class, or its name as "package.module:Class".
+    parameters : mapping, optional
+        Arguments for the class.
+    hand_over : {"own", "counted"}, default="own"
+        As for `TscfEvalPeer`; "own" by default, since these look inside the estimator.
 
     Examples
     --------
@@ -214,51 +244,55 @@ class WildboarPeer(Peer):
         parameters: Mapping[str, Any] | None = None,
         hand_over: HandOver = "own",
     ) -> None:
-        self.peer, self.parameters, self.hand_over = peer, parameters, hand_over
+        self.peer = peer
+        self.parameters = parameters
+        self.hand_over = hand_over
 
-    def _meet(self, made: Any, X: Array, y: Array) -> Any:
-        peer = copy.deepcopy(made) if _is_ready(made) else made(**(self.parameters or {}))
+    @override
+    def _make_peer(self, source: Any, X: Array, y: Array) -> Any:
+        if _is_ready(source):
+            peer = copy.deepcopy(source)
+        else:
+            parameters = self.parameters or {}
+            peer = source(**parameters)
         peer.fit(self.model_, X, y)
         return peer
 
-    def _ask(self, x: Array, label: Any, target: Any, k: int) -> list[Any]:
-        answer = self.peer_.explain(x[None], np.array([target]))
-        return [None if answer is None else np.asarray(answer, dtype=np.float64)]
-
-
-@contextmanager
-def _metered(model: Any, batch: Batch) -> Iterator[None]:
-    """What the stand-in is asked inside goes on the batch's meter."""
-    if isinstance(model, Counted):
-        model.batch = batch
-    try:
-        yield
-    finally:
-        if isinstance(model, Counted):
-            model.batch = None
+    @override
+    def _call_peer(self, x: Array, label: Any, target: Any, k: int) -> list[Any]:
+        targets = np.array([target])
+        answer = self.peer_.explain(x[None], targets)
+        if answer is None:
+            return [None]
+        return [np.asarray(answer, dtype=np.float64)]
 
 
 def _is_ready(peer: Any) -> bool:
     return hasattr(peer, "explain") and not inspect.isclass(peer)
 
 
-def _told(explain: Any, target: Any) -> dict[str, Any]:
-    takes = inspect.signature(explain).parameters
-    return {"class_of_interest": target} if "class_of_interest" in takes else {}
+def _target_option(explain: Any, target: Any) -> dict[str, Any]:
+    """Return the argument that sets the target, where a function takes one."""
+    signature = inspect.signature(explain)
+    if "class_of_interest" in signature.parameters:
+        return {"class_of_interest": target}
+    return {}
 
 
-def _own(classifier: Classifier, otherwise: Counted) -> Any:
-    """The estimator behind the classifier; where there is none to look into, the stand-in."""
+def _own_model(classifier: Classifier, otherwise: CountedModel) -> Any:
+    """Return the estimator behind a classifier; the stand-in where there is none to look into."""
     inner = classifier.inner if isinstance(classifier, Reshaped) else classifier
     return getattr(inner, "model", otherwise)
 
 
-def _called(peer: Any) -> str:
+def _name(peer: Any) -> str:
     if isinstance(peer, str):
         return peer.rpartition(":")[2]
     return str(getattr(peer, "__name__", type(peer).__name__))
 
 
-def _plain(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Without the axes of length 1 in front."""
-    return _plain(shape[1:]) if len(shape) > 1 and shape[0] == 1 else tuple(shape)
+def _without_leading_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return a shape without leading axes of length 1; one axis is always left."""
+    if len(shape) > 1 and shape[0] == 1:
+        return _without_leading_ones(shape[1:])
+    return tuple(shape)

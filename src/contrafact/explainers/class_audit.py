@@ -1,4 +1,4 @@
-"""What does a model add to turn anything into one class? Many counterfactuals, one map."""
+"""Audit of one class: what a model adds to turn any instance into it, from many counterfactuals."""
 
 from __future__ import annotations
 
@@ -10,14 +10,30 @@ import torch
 from torch.nn.functional import avg_pool2d
 
 from ..engine import Counterfactuals
-from ..explainers.support.explainer import Explainer
 from ..models.classifier import Array
+from ..numerics import ceil_div
+from .support.explainer import Explainer
 from .svce import SVCE
+
+#: one in so many places of an instance counts as one of its most changed
+ONE_IN = 20
 
 
 @dataclass(frozen=True)
 class Region:
-    """A window of the input: where it is, how often it is among the most changed, and its mean change."""
+    """A window of the input.
+
+    Parameters
+    ----------
+    top, left : int
+        First row and column.
+    height, width : int
+        Number of rows and columns.
+    frequency : float
+        How often its places are among the most changed, mean over them.
+    mean_change : float
+        Mean change of its places.
+    """
 
     top: int
     left: int
@@ -27,21 +43,36 @@ class Region:
     mean_change: float
 
     def overlap(self, other: Region) -> int:
-        """Number of places both cover."""
-        down = min(self.top + self.height, other.top + other.height) - max(self.top, other.top)
-        across = min(self.left + self.width, other.left + other.width) - max(self.left, other.left)
-        return max(down, 0) * max(across, 0)
+        """Return the number of places that both cover."""
+        bottom = min(self.top + self.height, other.top + other.height)
+        right = min(self.left + self.width, other.left + other.width)
+        top = max(self.top, other.top)
+        left = max(self.left, other.left)
+        height = max(bottom - top, 0)
+        width = max(right - left, 0)
+        return height * width
 
 
 @dataclass(frozen=True)
 class ClassAudit:
     """What counterfactuals into one class have in common.
 
-    target, n, valid : the class, how many instances were asked about, and the share that reached it.
-    mean_change : (height, width) mean of x' − x over those and over channels.
-    frequency : (height, width) share of them in which a place is among the most changed twentieth.
-    regions : windows, the most frequently changed first; they do not overlap.
-    result : the counterfactuals themselves. A series has height 1.
+    Parameters
+    ----------
+    target : label
+        The class.
+    n : int
+        How many instances of other classes were to be turned into it.
+    valid : float
+        Share of them that reached it; the maps are made of these.
+    mean_change : array of shape (height, width)
+        Mean of x' − x over counterfactuals and channels. A series has height 1.
+    frequency : array of shape (height, width)
+        Share of counterfactuals in which a place is among the most changed twentieth.
+    regions : list of Region
+        Windows that do not overlap, the most frequently changed first.
+    result : Counterfactuals
+        The counterfactuals themselves.
     """
 
     target: Any
@@ -63,18 +94,39 @@ def class_audit(
     explainer: Explainer | None = None,
     random_state: int = 0,
 ) -> ClassAudit:
-    """Turn instances of all other classes into `target`, and tell where the changes gather.
+    """Turn instances of all other classes into `target`, and map where the changes gather.
 
-    A region that nearly every counterfactual changes in the same way is what the model takes for the class:
-    its shape, or a mark that only came with it in the training data.
+    A region that nearly every counterfactual changes in the same way is what the model takes for
+    the class: its shape, or a mark that only came with it in the training data.
 
     Parameters
     ----------
-    model : anything `as_classifier` takes.
-    X : images or series; those the model already puts in the target class are left out of the maps, but show
-        an explainer that is fitted here what the class looks like.
-    window : side of a region; None: a sixth of the larger side, at least 2.
-    explainer : how to turn them, fitted or not; None: SVCE with p = 1.5 and a confidence of 0.9.
+    model : object
+        Anything `as_classifier` takes.
+    X : array or tensor
+        Images or series. Those that the model already puts in the target class are left out of the
+        maps, but an explainer that is fitted here learns from them what the class looks like.
+    target : label
+        The class to audit.
+    window : int, optional
+        Side of a region; default: a sixth of the larger side, at least 2.
+    n_regions : int, default=5
+        Regions to report at most.
+    explainer : Explainer, optional
+        How to find the counterfactuals; fitted to `model` and `X` if it is not fitted. Default:
+        SVCE with p = 1.5 and a confidence of 0.9.
+    random_state : int, default=0
+        Seed of the explainer.
+
+    Returns
+    -------
+    ClassAudit
+        Maps, regions and the counterfactuals.
+
+    Raises
+    ------
+    ValueError
+        If X holds rows, or no instance reached the class.
 
     Examples
     --------
@@ -82,7 +134,8 @@ def class_audit(
     >>> audit.regions[0].frequency > 0.1
     True
     """
-    explainer = SVCE(n_iter=30, restarts=1, confidence=0.9) if explainer is None else explainer
+    if explainer is None:
+        explainer = SVCE(n_iter=30, restarts=1, confidence=0.9)
     if not hasattr(explainer, "classifier_"):
         explainer.fit(model, X)
     if explainer.modality_ == "row":
@@ -90,60 +143,77 @@ def class_audit(
             "X holds rows; class_audit maps images and series, where neighbors belong together."
         )
     result = explainer.explain(X, target, random_state=random_state)
-    moved = result.status != "already_target"
-    turned = moved & result.valid
+    is_other = result.status != "already_target"
+    turned = is_other & result.valid
+    n = int(is_other.sum())
     if not turned.any():
-        raise ValueError(
-            f"None of the {int(moved.sum())} instances reached {target!r}; there is nothing to map."
-        )
-    delta = np.asarray(result.X_cf - result.X, dtype=np.float64)[turned].reshape(
-        turned.sum(), *explainer.shape_
+        raise ValueError(f"None of the {n} instances reached {target!r}; there is nothing to map.")
+    delta = _changes(result, turned, explainer.shape_)
+    mean_change = delta.mean((0, 1))
+    frequency = _most_changed(delta).mean(0)
+    if window is None:
+        larger_side = max(frequency.shape)
+        window = max(2, ceil_div(larger_side, 6))
+    regions = _find_regions(frequency, mean_change, window, n_regions)
+    return ClassAudit(
+        target=target,
+        n=n,
+        valid=float(turned.sum() / n),
+        mean_change=mean_change,
+        frequency=frequency,
+        regions=regions,
+        result=result,
     )
-    if delta.ndim == 3:
-        delta = delta[:, :, None]
+
+
+def _changes(result: Counterfactuals, which: Array, shape: tuple[int, ...]) -> Array:
+    """Return x' − x of some counterfactuals, (n, channels, height, width)."""
+    delta = np.asarray(result.X_cf - result.X, dtype=np.float64)
+    delta = delta[which].reshape(-1, *shape)
+    if len(shape) == 2:
+        return delta[:, :, None]
+    return delta
+
+
+def _most_changed(delta: Array) -> Array:
+    """Mark the places that change most in each counterfactual, (n, height, width)."""
     size = np.abs(delta).sum(1)
     flat = size.reshape(len(size), -1)
-    most = max(1, round(flat.shape[1] / 20))
-    bar = np.partition(flat, -most, axis=1)[:, -most]
-    frequency = ((size >= bar[:, None, None]) & (size > 0)).mean(0)
-    mean_change = delta.mean((0, 1))
-    side = max(2, -(-max(frequency.shape) // 6)) if window is None else window
-    regions = _regions(frequency, mean_change, side, n_regions)
-    return ClassAudit(
-        target,
-        int(moved.sum()),
-        float(turned.sum() / moved.sum()),
-        mean_change,
-        frequency,
-        regions,
-        result,
-    )
+    count = max(1, round(flat.shape[1] / ONE_IN))
+    ordered = np.partition(flat, -count, axis=1)
+    least = ordered[:, -count]
+    is_large = size >= least[:, None, None]
+    marked: Array = is_large & (size > 0)
+    return marked
 
 
-def _regions(
-    frequency: Array,
-    mean_change: Array,
-    side: int,
-    n: int,
-) -> list[Region]:
-    """The windows of the highest mean frequency, best first, none on top of another."""
-    height, width = (min(side, size) for size in frequency.shape)
-    score, change = (
-        avg_pool2d(torch.from_numpy(m)[None, None], (height, width), stride=1)[0, 0].numpy().copy()
-        for m in (frequency, mean_change)
-    )
+def _find_regions(frequency: Array, mean_change: Array, side: int, n: int) -> list[Region]:
+    """Find the n windows of the highest mean frequency, best first, without overlap."""
+    height = min(side, frequency.shape[0])
+    width = min(side, frequency.shape[1])
+    score = _window_means(frequency, height, width)
+    change = _window_means(mean_change, height, width)
     found: list[Region] = []
     while len(found) < n and score.max() > 0:
-        top, left = (int(i) for i in np.unravel_index(score.argmax(), score.shape))
-        found.append(
-            Region(
-                top,
-                left,
-                height,
-                width,
-                float(score[top, left]),
-                float(change[top, left]),
-            )
+        best = np.unravel_index(score.argmax(), score.shape)
+        top, left = (int(index) for index in best)
+        region = Region(
+            top,
+            left,
+            height,
+            width,
+            frequency=float(score[best]),
+            mean_change=float(change[best]),
         )
-        score[max(0, top - height + 1) : top + height, max(0, left - width + 1) : left + width] = 0
+        found.append(region)
+        rows = slice(max(0, top - height + 1), top + height)
+        columns = slice(max(0, left - width + 1), left + width)
+        score[rows, columns] = 0
     return found
+
+
+def _window_means(values: Array, height: int, width: int) -> Array:
+    """Return the mean of every window, by its top left corner."""
+    image = torch.from_numpy(values)[None]
+    means = avg_pool2d(image, (height, width), stride=1)
+    return means[0].numpy().copy()

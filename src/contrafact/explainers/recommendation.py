@@ -5,25 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
-
 from ..engine import Constraints
 from ..models import Classifier, as_classifier
-from ..models.adapters import EstimatorClassifier
-from ..models.classifier import Reshaped
 from .baselines import RandomMask
 from .cels import CELS
 from .comte import CoMTE
 from .prototype_counterfactual import PrototypeCounterfactual
 from .support.explainer import Explainer
+from .support.prototype_model import is_prototype_model
 from .svce import SVCE
 
 MODALITIES = ("series", "image", "row")
-
-#: Scalers that map each feature linearly, so that distances behind them are still quadratic in the
-#: instance; PrototypeCounterfactual accepts the same ones.
-LINEAR_SCALERS = (StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler)
 
 
 @dataclass(frozen=True, repr=False)
@@ -109,7 +101,7 @@ def _choose(
     classifier: Classifier, modality: str, constraints: Constraints | None
 ) -> Recommendation:
     """Apply the policy: an exact method where there is one, else by the kind of data."""
-    if _has_linear_metric(classifier) and _supports(PrototypeCounterfactual, constraints):
+    if is_prototype_model(classifier) and _supports(PrototypeCounterfactual, constraints):
         return Recommendation(
             PrototypeCounterfactual(),
             {"refine": False},
@@ -149,32 +141,3 @@ def _choose(
 def _supports(method: type[Explainer], constraints: Constraints | None) -> bool:
     """Return whether a method can keep the constraints."""
     return constraints is None or constraints.kinds <= method.tags.constraints
-
-
-def _has_linear_metric(classifier: Classifier) -> bool:
-    """Return whether the model decides by the nearest prototype in a linear metric.
-
-    Mirrors what `PrototypeCounterfactual.fit` accepts, from the fitted model alone.
-    """
-    if isinstance(classifier, Reshaped):
-        classifier = classifier.inner
-    if not isinstance(classifier, EstimatorClassifier):
-        return False
-    model = getattr(classifier.model, "best_estimator_", classifier.model)
-    steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
-    *scalers, final = [step for step in steps if step not in (None, "passthrough")]
-    if not all(_is_linear_scaler(step) for step in scalers):
-        return False
-    needed = ("prototypes_", "prototype_labels_", "metric_")
-    if not all(hasattr(final, name) for name in needed):
-        return False
-    try:
-        final.metric_()
-    except TypeError:  # distances of a network, or elastic ones
-        return False
-    return True
-
-
-def _is_linear_scaler(step: Any) -> bool:
-    """Return whether a step of a pipeline maps each feature linearly."""
-    return isinstance(step, LINEAR_SCALERS) and not getattr(step, "clip", False)
