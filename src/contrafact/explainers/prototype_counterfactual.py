@@ -9,7 +9,7 @@ from torch import Tensor
 from typing_extensions import override
 
 from ..engine import Candidates, Tags, Tasks
-from ..geometry.polyhedron import Norm
+from ..geometry.dual_problem import Norm
 from ..models.classifier import Array
 from ..search import smallest_level
 from ..validation import OneOf

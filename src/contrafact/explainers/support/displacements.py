@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from ...engine import Tasks
-from ...geometry.polyhedron import Norm
+from ...geometry.dual_problem import Norm
 from ...numerics import occurrence
 
 

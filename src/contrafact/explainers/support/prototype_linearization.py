@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ...geometry import nearest_point
-from ...geometry.polyhedron import Norm
+from ...geometry.dual_problem import Norm
 from .displacements import length
 from .prototype_problem import MARGINS, Problems, Prototypes, Solutions
 

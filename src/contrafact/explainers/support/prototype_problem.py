@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ...engine import Tasks
 from ...geometry import nearest_point
-from ...geometry.polyhedron import Norm
+from ...geometry.dual_problem import Norm
 from .displacements import displacement_bounds
 
 #: By how much of the distances another prototype must be farther, so that rounding cannot undo the
