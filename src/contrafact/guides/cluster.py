@@ -62,8 +62,9 @@ class NearestUnlikeCluster(PointGuide):
         of_class = []
         for c in range(len(self.classifier_.classes)):
             members = self.reference_[self.candidate_class_ == c]
-            centers.append(self._centers_of(members))
-            of_class.append(torch.full(centers[c].shape[:1], c))
+            own = self._centers_of(members)
+            centers.append(own)
+            of_class.append(torch.full((len(own),), c))
         return torch.cat(centers), torch.cat(of_class)
 
     def _centers_of(self, rows: Tensor) -> Tensor:
@@ -77,4 +78,5 @@ class NearestUnlikeCluster(PointGuide):
             self.random_state,
             n_init=3,
         )
-        return torch.from_numpy(centers).to(rows).reshape(-1, *rows.shape[1:])
+        points = torch.from_numpy(centers).to(rows)
+        return points.reshape(-1, *rows.shape[1:])

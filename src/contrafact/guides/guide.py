@@ -15,6 +15,12 @@ from ..models.classifier import Array, Classifier, Rows, as_classifier
 from ..prototypes.diversity import select_diverse
 from ..validation import Integer, Nothing, Real, check_parameters
 
+#: accepted values of the arguments of `Guide.guide`
+QUESTION_RULES = {
+    "k": Integer(at_least=1),
+    "confidence": Real() | Nothing(),
+}
+
 
 class Guide(ABC):
     """Find points of a target class near an instance.
@@ -111,9 +117,8 @@ class Guide(ABC):
         ValueError
             If the target is not a class of the model.
         """
-        rules = {"k": Integer(at_least=1), "confidence": Real() | Nothing()}
         values = {"k": k, "confidence": confidence}
-        check_parameters(type(self).__name__, rules, values)
+        check_parameters(type(self).__name__, QUESTION_RULES, values)
         x = self.classifier_.as_input(X)
         labels = np.broadcast_to(np.asarray(target), (len(x),))
         classes = self.classifier_.classes.tolist()
@@ -195,8 +200,8 @@ class PointGuide(Guide):
         points, of_class = self._make()
         verdict = self.classifier_.verdict(points)
         proba = verdict.proba
-        misplaced = (verdict.label.cpu() != of_class).nonzero().flatten()
-        for i in misplaced.tolist():
+        misplaced = verdict.label.cpu() != of_class
+        for i in misplaced.nonzero().flatten().tolist():
             medoid = self._nearest_member(points[i], int(of_class[i]))
             points[i] = self.reference_[medoid]
             proba[i] = self.candidate_proba_[medoid]
@@ -242,4 +247,5 @@ def nearness(distance: Tensor) -> Tensor:
 
 def to_numpy(x: Tensor) -> Array:
     """Return a float64 array, as aeon's distances need it."""
-    return np.asarray(x.detach().cpu().numpy(), dtype=np.float64)
+    array = x.detach().cpu().numpy()
+    return np.asarray(array, dtype=np.float64)

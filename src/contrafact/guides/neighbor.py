@@ -153,9 +153,10 @@ class NearestUnlikeNeighbor(Guide):
             to_numpy(self.candidates_[pool]),
             window=self.window,
         )
-        nearest = torch.from_numpy(distance).to(x.device).sort(dim=1, stable=True)
-        order = nearest.indices[:, :k]
-        return nearest.values[:, :k].sqrt(), pool[order]
+        squared = torch.from_numpy(distance).to(x.device)
+        squared, order = squared.sort(dim=1, stable=True)
+        nearest = order[:, :k]
+        return squared[:, :k].sqrt(), pool[nearest]
 
 
 @dataclass(frozen=True)
@@ -192,7 +193,8 @@ class Proposals:
         """Prepare candidates (m, features)."""
         center = flat.mean(0)
         deviations = flat - center
-        scale = deviations.abs().max().clamp_min(torch.finfo(flat.dtype).tiny)
+        tiny = torch.finfo(flat.dtype).tiny
+        scale = deviations.abs().max().clamp_min(tiny)
         centered = (deviations / scale).float()
         half_norms = centered.square().sum(1) / 2
         return cls(center, scale, centered, half_norms)

@@ -87,8 +87,10 @@ class NearestUnlikePrototype(PointGuide):
         column = self.candidate_class_.cpu().numpy()
         if len(np.unique(column)) < 2:
             # A prototype model needs two classes; the mean stands for the only one.
-            return self.reference_.mean(0, keepdim=True), self.candidate_class_[:1].cpu()
-        self.model_ = self._prototype_model().fit(to_numpy(self.reference_), column)
+            mean = self.reference_.mean(0, keepdim=True)
+            return mean, self.candidate_class_[:1].cpu()
+        model = self._prototype_model()
+        self.model_ = model.fit(to_numpy(self.reference_), column)
         points = self.model_.prototypes_
         shape = tuple(self.reference_.shape[1:])
         if points.shape[1:] != shape:

@@ -93,7 +93,8 @@ def soft_dtw(
         first = max(0, i - band)
         last = min(length, i + band + 1)
         for j in range(first, last):
-            cost = np.square(X[..., i] - Y[..., j]).sum(-1)
+            difference = X[..., i] - Y[..., j]
+            cost = np.square(difference).sum(-1)
             paths = [-above[j + 1], -row[j], -above[j]]
             row[j + 1] = cost - np.logaddexp.reduce(paths)
         above = row

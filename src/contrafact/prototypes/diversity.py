@@ -72,7 +72,8 @@ def _kernel(flat: Tensor, q: Tensor) -> Tensor:
     distance = torch.cdist(flat, flat, compute_mode="donot_use_mm_for_euclid_dist")
     squared = distance.square()
     median = squared.flatten(1).median(1).values
-    scale = median.clamp_min(torch.finfo(flat.dtype).tiny)[:, None, None]
+    tiny = torch.finfo(flat.dtype).tiny
+    scale = median.clamp_min(tiny)[:, None, None]
     similarity = (-squared / (2 * scale)).exp()
     return q[:, :, None] * similarity * q[:, None, :]
 
@@ -105,7 +106,8 @@ def _greedy_choice(kernel: Tensor, k: int) -> Tensor:
         row = kernel[pool, best] - torch.einsum("nk,nkm->nm", pivot, factors)
         height = gain[pool, best].sqrt()[:, None]
         # Where only copies of those chosen remain, nothing is gained: they follow in order.
-        factors[:, step] = torch.where(height > 0, row / height, 0)
-        gain = (gain - factors[:, step].square()).clamp_min(0)
+        factor = torch.where(height > 0, row / height, 0)
+        factors[:, step] = factor
+        gain = (gain - factor.square()).clamp_min(0)
         gain = gain.scatter(1, chosen[:, : step + 1], -torch.inf)
     return chosen

@@ -255,7 +255,8 @@ class PrototypeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[
         X, y = validate_data(self, X, y, dtype=np.float64, reset=reset)
         check_classification_targets(y)
         if reset:
-            self.shape_ = shape if len(shape) > 1 else (X.shape[1],)
+            n_features = X.shape[1]
+            self.shape_ = shape if len(shape) > 1 else (n_features,)
         if sample_weight is None:
             return np.asarray(X), np.asarray(y), None
         weight = check_weights(sample_weight, X)
@@ -336,7 +337,8 @@ def flatten_instances(X: Any) -> tuple[Any, tuple[int, ...]]:
 
     Tables and rows stay as they are, so that scikit-learn sees their column names.
     """
-    shape = tuple(X.shape if hasattr(X, "shape") else np.asarray(X).shape)
+    array = X if hasattr(X, "shape") else np.asarray(X)
+    shape = tuple(array.shape)
     if len(shape) > 2:
         X = np.asarray(X).reshape(shape[0], -1)
     return X, shape[1:]

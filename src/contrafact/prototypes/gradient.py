@@ -258,7 +258,8 @@ class GradientLVQ(LayeredClassifier):
             temperature = likely_temperature(distances, training.t, labels, rows.weight)
         self.temperature_ = temperature * unit
         center = torch.from_numpy(scaling.center)
-        self._store_layer(layer.placed(center, scaling.spread), self.classes_[owner])
+        placed = layer.placed(center, scaling.spread)
+        self._store_layer(placed, self.classes_[owner])
         self._finish(rows.X)
         return self
 

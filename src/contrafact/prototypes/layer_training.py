@@ -81,8 +81,9 @@ class LayerTraining:
 
     def total_loss(self) -> float:
         """Compute the objective on all training rows."""
+        every_row = torch.arange(len(self.training.x))
         with torch.no_grad():
-            return float(self.objective(torch.arange(len(self.training.x))))
+            return float(self.objective(every_row))
 
     def objective(self, rows: Tensor, epoch: int = 0) -> Tensor:
         """Compute the mean loss of some training rows, plus the penalties of the regularizers.

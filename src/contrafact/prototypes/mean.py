@@ -208,7 +208,8 @@ class NearestMean(LayeredClassifier):
     def _whitening(self, covariance: Array, variance: float) -> Array:
         """Return Ω (D, D) with ΩᵀΩ the inverse of the covariance after shrinkage."""
         a = 1e-3 if self.shrinkage is None else self.shrinkage
-        shrunk = (1 - a) * covariance + a * variance * np.eye(len(covariance))
+        sphere = a * variance * np.eye(len(covariance))
+        shrunk = (1 - a) * covariance + sphere
         spread, axes = np.linalg.eigh(shrunk)
         smallest = np.finfo(float).eps * variance
         deviation = np.sqrt(np.maximum(spread, smallest))

@@ -232,8 +232,10 @@ class MedianLVQ(PrototypeClassifier):
         if self.temperature is not None or self.objective != "rslvq":
             return self.temperature
         own = labels[start][:, None] == labels  # (K, n)
-        d_own = np.where(own, columns.exact(start), np.inf).min(0)
-        return 0.3 * float(np.average(d_own, weights=weights)) or 1.0
+        d = columns.exact(start)
+        d_own = np.where(own, d, np.inf).min(0)
+        mean = float(np.average(d_own, weights=weights))
+        return 0.3 * mean or 1.0
 
     def _cost(self, weights: Array, temperature: float | None) -> Cost:
         """Return the cost that the objective names."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sklearn.utils import check_random_state
+import numpy as np
 
 from ..validation import Integer, Nothing, Real, Satisfies
 
@@ -19,12 +19,11 @@ def _is_count_per_label(value: Any) -> bool:
 
 
 def _is_seed(value: Any) -> bool:
-    """Return whether scikit-learn makes a random generator of the value."""
-    try:
-        check_random_state(value)
-    except ValueError:
-        return False
-    return True
+    """Return whether scikit-learn's `check_random_state` takes the value."""
+    if value is None or value is np.random:
+        return True
+    whole = Integer(at_least=0, at_most=2**32 - 1)
+    return isinstance(value, np.random.RandomState) or whole.accepts(value)
 
 
 #: number of prototypes per class

@@ -64,11 +64,14 @@ def prototype_diversity_loss(
         coincident = ((distance == 0) & pairs).any(1)
         width = _kernel_width(distance, pairs, sigma)
         jitter = _jitter(p, width, seed)
-    u = torch.where(coincident[:, None], p + jitter, p) / width
-    squared = (u[:, None] - u).square().sum(2)
+    moved = torch.where(coincident[:, None], p + jitter, p)
+    u = moved / width
+    differences = u[:, None] - u
+    squared = differences.square().sum(2)
     kernel = (-squared / 2).exp()
     # Classes do not interact, so the kernel of all has the determinant Π_c det(K_c + εI).
-    ridge = max(eps, 4 * K * torch.finfo(p.dtype).eps)  # what rounding needs, in single precision
+    rounding = 4 * K * torch.finfo(p.dtype).eps  # matters in single precision
+    ridge = max(eps, rounding)
     blocks = torch.where(together, kernel, 0.0) + ridge * identity
     factor: Tensor = torch.linalg.cholesky(blocks)
     return -2 * factor.diagonal().log().sum()

@@ -196,7 +196,8 @@ class RelevanceFloor(Regularizer):
             dtype=omega.dtype,
             device=omega.device,
         )
-        direction = torch.where(share > 0, omega / share.sqrt(), axis.expand_as(omega))
+        normalized = omega / share.sqrt()
+        direction = torch.where(share > 0, normalized, axis.expand_as(omega))
         omega.copy_(direction * self._raised(share).sqrt())
 
     def _raised(self, share: Tensor) -> Tensor:
@@ -209,7 +210,8 @@ class RelevanceFloor(Regularizer):
         spare = (share - self.minimum).clamp_min(0)
         total = spare.sum(-1, keepdim=True)
         proportional = spare * (1 - n * self.minimum) / total
-        return self.minimum + torch.where(total > 0, proportional, 1 / n - self.minimum)
+        even = 1 / n - self.minimum
+        return self.minimum + torch.where(total > 0, proportional, even)
 
 
 def columns_of(layer: Euclidean, term: Regularizer) -> Tensor:

@@ -62,7 +62,8 @@ class SoftLVQ(WithMetric):
         weight: Array | None,
     ) -> float:
         nearest_own, _ = losses.nearest_two(d, same_class(labels, t))
-        mean = float(np.average(nearest_own.cpu().numpy(), weights=weight))
+        distances = nearest_own.cpu().numpy()
+        mean = float(np.average(distances, weights=weight))
         return self.softness * mean or 1.0
 
 

@@ -102,7 +102,8 @@ class SwapSearch:
         """
         n_prototypes = len(self.indices)
         history = [self.total()]
-        size = abs(history[0]) + float(self.cost.weights.sum())
+        total_weight = float(self.cost.weights.sum())
+        size = abs(history[0]) + total_weight
         margin = SAME * size
         unchanged = 0
         step = 0
@@ -116,7 +117,8 @@ class SwapSearch:
             unchanged = 0
             place, cost = better
             self.indices[k] = place
-            self.d[k] = self.columns.exact(np.array([place]))[0]
+            column = self.columns.exact(np.array([place]))
+            self.d[k] = column[0]
             history.append(cost)
         return history, ceil_div(step, n_prototypes), unchanged == n_prototypes
 
@@ -140,7 +142,8 @@ class SwapSearch:
         """
         prototype_labels = self.labels[self.indices]
         own = prototype_labels[:, None] == self.labels  # (K, n)
-        kept = (np.arange(len(self.indices)) != without)[:, None]
+        kept = np.arange(len(self.indices)) != without
+        kept = kept[:, None]  # (K, 1)
         own_pool = self.cost.pool(self.d, own & kept)
         other_pool = self.cost.pool(self.d, ~own & kept)
         return own_pool, other_pool
@@ -215,7 +218,8 @@ class SwapSearch:
         scores: Floats = np.concatenate(parts)
         others = np.arange(len(self.indices)) != turn.k
         rivals = turn.mine[self.indices] & others
-        occupied = (self.d[rivals, turn.a : turn.b] == 0).any(0)
+        rival_d = self.d[rivals, turn.a : turn.b]
+        occupied = (rival_d == 0).any(0)
         scores[occupied] = np.inf
         # By index too: a given matrix may hold D[j, j] > 0.
         rival_places = self.indices[rivals] - turn.a

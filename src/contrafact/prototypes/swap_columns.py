@@ -44,8 +44,9 @@ class MatrixColumns:
         self.D = D
         self.order = order
         self.unit = float(D.max()) or 1.0
-        self.cache = np.empty((len(order), len(order)), np.float32)
-        in_blocks(len(order), self._fill)
+        n = len(order)
+        self.cache = np.empty((n, n), np.float32)
+        in_blocks(n, self._fill)
 
     def _fill(self, rows: Ints) -> None:
         """Write some columns into the cache."""
@@ -77,7 +78,8 @@ class EuclideanColumns:
     def __init__(self, X: Floats) -> None:
         self.X = X
         centered = X - X.mean(0)
-        self.unit = float(np.linalg.norm(centered, axis=1).max()) or 1.0
+        norms = np.linalg.norm(centered, axis=1)
+        self.unit = float(norms.max()) or 1.0
         self.x = np.ascontiguousarray(centered.T / self.unit)
         self.cache: Singles | None = None
         if 4 * len(X) ** 2 <= CACHE_BYTES:
@@ -112,7 +114,7 @@ def span(rows: Ints) -> slice:
 
 def blocks_of(rows: Ints) -> list[Ints]:
     """Split positions into blocks of at most `BLOCK`."""
-    return np.split(rows, range(BLOCK, len(rows), BLOCK))
+    return [rows[start : start + BLOCK] for start in range(0, len(rows), BLOCK)]
 
 
 def in_blocks(

@@ -59,7 +59,8 @@ class GLVQCost:
         array of shape (n,)
             The pools; inf where no prototype counts.
         """
-        pool: Floats = np.where(member, d, np.inf).min(0, initial=np.inf)
+        counted = np.where(member, d, np.inf)
+        pool: Floats = counted.min(0, initial=np.inf)
         return pool
 
     def join(self, pool: Floats, d: Floats) -> Floats:
@@ -127,7 +128,8 @@ class RSLVQCost:
 
     def error(self, unit: float) -> float:
         """Return a bound on the rounding error of a score."""
-        return 2e-7 * float(self.weights.sum()) * (1 + 4 * unit / self.temperature)
+        total_weight = float(self.weights.sum())
+        return 2e-7 * total_weight * (1 + 4 * unit / self.temperature)
 
     def pool(
         self,

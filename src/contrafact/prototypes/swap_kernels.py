@@ -199,7 +199,9 @@ def logaddexp(x: float, y: float) -> float:
     """Compute log(eˣ + eʸ) of two numbers."""
     high = max(x, y)
     low = min(x, y)
-    return high if low == -np.inf else high + math.log1p(math.exp(low - high))
+    if low == -np.inf:
+        return high
+    return high + math.log1p(math.exp(low - high))
 
 
 @compiled

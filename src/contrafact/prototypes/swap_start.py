@@ -50,8 +50,10 @@ class ClassStart:
             sums: Floats = np.minimum(block, pool) @ weights
             return sums
 
-        sums = np.concatenate(in_blocks(self.b, spread, start=self.a))
-        return int(np.where(self.free(), sums, np.inf).argmin())
+        parts = in_blocks(self.b, spread, start=self.a)
+        sums = np.concatenate(parts)
+        available = np.where(self.free(), sums, np.inf)
+        return int(available.argmin())
 
     def draw(
         self,
@@ -64,14 +66,15 @@ class ClassStart:
             chance = free * self.weights * self.pool**2
         else:
             chance = free * 1.0
-        return int(rng.choice(self.b - self.a, p=chance / chance.sum()))
+        probability = chance / chance.sum()
+        return int(rng.choice(self.b - self.a, p=probability))
 
     def choose(self, j: int) -> int:
         """Mark sample j of the class as chosen; returns its position among all samples."""
         position = self.a + j
         self.unused[j] = False
-        d = self.columns.exact(np.array([position]))[0, self.a : self.b]
-        self.pool = np.minimum(self.pool, d)
+        d = self.columns.exact(np.array([position]))[0]  # (n,)
+        self.pool = np.minimum(self.pool, d[self.a : self.b])
         return position
 
 

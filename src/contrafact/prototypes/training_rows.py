@@ -68,7 +68,8 @@ class TrainingRows:
         if class_weight == "balanced":
             total = np.bincount(self.t, self.weight)  # (classes,)
             share = len(total) * total
-            return self.weighted(np.asarray(total.sum() / share[self.t]))
+            factor = total.sum() / share[self.t]
+            return self.weighted(np.asarray(factor))
         weight = np.asarray(compute_sample_weight(class_weight, classes[self.t]))
         if weight.min() <= 0:
             raise ValueError(f"class_weight must be above 0, got {class_weight!r}.")
@@ -99,7 +100,8 @@ class TrainingRows:
             stratify=self.t,
             random_state=rng,
         )
-        return self.take(kept), TrainingRows(self.X[held], self.t[held])
+        held_rows = TrainingRows(self.X[held], self.t[held])
+        return self.take(kept), held_rows
 
     def merged(self) -> TrainingRows:
         """Merge equal rows of a class into one and add their weights.
@@ -180,7 +182,8 @@ class Scaling:
             What brings the rows to training units.
         """
         center = np.average(rows.X, axis=0, weights=rows.weight)
-        variance = np.average((rows.X - center) ** 2, axis=0, weights=rows.weight)
+        squares = (rows.X - center) ** 2
+        variance = np.average(squares, axis=0, weights=rows.weight)
         spread = float(np.sqrt(variance.mean())) or 1.0
         return cls(center, spread, dtype, device)
 
