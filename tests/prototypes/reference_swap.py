@@ -1,4 +1,4 @@
-"""The plain swap search: NumPy, double precision, all candidates of a class at once, whole sweeps."""
+"""The plain swap search: NumPy, double precision, all candidates at once, whole sweeps."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def candidates_for(D, y, indices, k):
 
 
 def reference_swap(D, y, start, objective, weights=1.0):
-    """Prototypes after sweeps until one changes nothing, and the cost at the start and after each swap."""
+    """Swap until a sweep changes nothing; returns the prototypes and the costs after each swap."""
     indices = np.array(start)
     history, changed = [set_cost(D, y, indices, objective, weights)], True
     while changed:

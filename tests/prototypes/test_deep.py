@@ -64,9 +64,9 @@ def test_frozen_network(blobs):
     model = DeepLVQ(backbone=given, frozen=("backbone",), max_iter=3, random_state=0).fit(*blobs)
     for before, after in zip(given.parameters(), model.layer_.backbone.parameters(), strict=True):
         assert torch.equal(before, after)
-    still = DeepLVQ(backbone=given, frozen=("backbone",), max_iter=1, lr=0.0, random_state=0).fit(
-        *blobs
-    )
+    still = DeepLVQ(
+        backbone=given, frozen=("backbone",), max_iter=1, learning_rate=0.0, random_state=0
+    ).fit(*blobs)
     assert not np.allclose(model.prototypes_, still.prototypes_)
 
 
@@ -90,7 +90,7 @@ def test_average_of_network_and_prototypes(norm, blobs):
 
 def test_initial_prototypes_are_instances(blobs):
     X, y = blobs
-    model = DeepLVQ(backbone=backbone(), max_iter=1, lr=0.0).fit(
+    model = DeepLVQ(backbone=backbone(), max_iter=1, learning_rate=0.0).fit(
         X, y, initial_prototypes=(X[:3], y[:3])
     )
     np.testing.assert_allclose(model.distances(X)[:3].diagonal(), 0, atol=1e-9)

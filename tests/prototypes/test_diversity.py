@@ -63,7 +63,7 @@ def test_the_first_is_the_best_by_quality():
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("k", [2, 3])
 def test_the_whole_choice_is_optimal_where_groups_are_clear(seed, k):
-    """k groups of near copies far apart: of all subsets, one of each group, the best of it, is optimal."""
+    """k groups of near copies far apart: the best of each group make the optimal subset."""
     rng = np.random.default_rng(seed)
     group = rng.permutation(np.repeat(np.arange(k), 3))
     candidates = 10 * np.eye(k)[group] + 0.1 * rng.normal(size=(3 * k, k))

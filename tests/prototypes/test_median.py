@@ -19,8 +19,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from contrafact.prototypes import swap
 from contrafact.prototypes.median import MedianLVQ
+from contrafact.prototypes.swap import SwapSearch
+from contrafact.prototypes.swap_columns import EuclideanColumns
+from contrafact.prototypes.swap_costs import GLVQCost
 
 OBJECTIVES = ["sigmoid", "glvq", "rslvq"]
 
@@ -82,7 +84,7 @@ def test_public_attributes_tell_the_cost_and_no_swap_lowers_it(clouds, objective
 
 
 def test_several_prototypes_of_a_class_do_not_collapse():
-    """A class in three places gets one prototype in each: a rule that weighs the class as a whole cannot."""
+    """A class in three places gets one prototype in each of them."""
     rng = np.random.default_rng(2)
     centers = np.array([[0, 0], [8, 0], [4, 7], [4, 2.0], [12, 5], [-4, 5]])
     X = np.repeat(centers, 20, axis=0) + 0.3 * rng.normal(size=(120, 2))
@@ -239,12 +241,12 @@ def test_grid_search_pipeline_pickle(clouds):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"metric": "manhatten"}, "metric must be one of .* got 'manhatten'"),
-        ({"objective": "lvq"}, "objective must be one of .* got 'lvq'"),
-        ({"init": "best"}, "init must be one of .* got 'best'"),
-        ({"temperature": 0.0}, "temperature must be positive, got 0.0"),
-        ({"window": 0.1}, "window must lie between 0 and 1, and is for metric='dtw'; got 0.1"),
-        ({"max_sweeps": 0}, "max_sweeps must be at least 1, got 0"),
+        ({"metric": "manhatten"}, "metric must be .* or a function, got 'manhatten'"),
+        ({"objective": "lvq"}, "objective must be 'sigmoid', 'glvq' or 'rslvq', got 'lvq'"),
+        ({"init": "best"}, "init must be .* got 'best'"),
+        ({"temperature": 0.0}, "temperature must be a number above 0 or None, got 0.0"),
+        ({"window": 0.1}, "window=0.1 needs metric='dtw'"),
+        ({"max_sweeps": 0}, "max_sweeps must be a whole number at least 1, got 0"),
         ({"metric": "precomputed"}, r"square matrix of dissimilarities, got shape \(150, 3\)"),
         ({"metric": lambda a, b: -1.0}, "at least 0, got -1.0"),
         ({"metric": lambda a, b: np.nan}, "at least 0, got nan"),
@@ -278,7 +280,7 @@ def test_faster_than_the_plain_search():
     start = np.array([np.flatnonzero(y == c)[0] for c in range(4)])
 
     def fast():
-        search = swap.SwapSearch(swap.EuclideanColumns(X), y, swap.GLVQCost(np.ones(len(y))), start)
+        search = SwapSearch(EuclideanColumns(X), y, GLVQCost(np.ones(len(y))), start)
         search.run(100)
         return search.indices
 

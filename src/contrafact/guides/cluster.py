@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 import torch
 from torch import Tensor
+from typing_extensions import override
 
 from ..prototypes.initial import kmeans_centers
+from ..prototypes.option_rules import SEED
+from ..validation import Boolean, Integer, Rule, check_parameters
 from .guide import PointGuide, to_numpy
 
 
 class NearestUnlikeCluster(PointGuide):
-    """The nearest cluster center of the rows that the model puts in the target class.
+    """Guide to the nearest cluster center of the rows that the model puts in the target class.
 
-    A center that the model does not put in the class gives way to the member nearest to it.
+    A center that the model does not put in the class is replaced by the member nearest to it.
 
     Parameters
     ----------
-    n_clusters : 1 gives the class mean, more gives k-means centers per class.
-    random_state : seed of k-means.
-    diverse : with k > 1, centers that differ from each other, rather than the k nearest.
+    n_clusters : int, default=1
+        Centers per class: 1 gives the class mean, more give k-means centers.
+    random_state : int, default=0
+        Seed of k-means.
+    diverse : bool, default=False
+        With k > 1, choose centers that differ from each other rather than the k nearest.
 
     Examples
     --------
@@ -30,24 +39,44 @@ class NearestUnlikeCluster(PointGuide):
     [[2]]
     """
 
-    def __init__(self, n_clusters: int = 1, random_state: int = 0, diverse: bool = False) -> None:
-        if n_clusters < 1:
-            raise ValueError(f"n_clusters must be at least 1, got {n_clusters}.")
-        self.n_clusters, self.random_state, self.diverse = n_clusters, random_state, diverse
+    rules: ClassVar[Mapping[str, Rule]] = {
+        "n_clusters": Integer(at_least=1),
+        "random_state": SEED,
+        "diverse": Boolean(),
+    }
 
+    def __init__(
+        self,
+        n_clusters: int = 1,
+        random_state: int = 0,
+        diverse: bool = False,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.random_state = random_state
+        self.diverse = diverse
+        check_parameters(type(self).__name__, self.rules, vars(self))
+
+    @override
     def _make(self) -> tuple[Tensor, Tensor]:
-        n_classes = len(self.classifier_.classes)
-        centers = [
-            self._centers_of((self.candidate_class_ == c).nonzero().flatten())
-            for c in range(n_classes)
-        ]
-        of_class = torch.cat([torch.full((len(part),), c) for c, part in enumerate(centers)])
-        return torch.cat(centers), of_class
+        centers = []
+        of_class = []
+        for c in range(len(self.classifier_.classes)):
+            members = self.reference_[self.candidate_class_ == c]
+            own = self._centers_of(members)
+            centers.append(own)
+            of_class.append(torch.full((len(own),), c))
+        return torch.cat(centers), torch.cat(of_class)
 
-    def _centers_of(self, members: Tensor) -> Tensor:
-        rows = self.reference_[members]
+    def _centers_of(self, rows: Tensor) -> Tensor:
+        """Return the centers of the rows of one class, none where there are no rows."""
         if len(rows) == 0:
             return rows
-        k = min(self.n_clusters, len(rows.unique(dim=0)))
-        centers = kmeans_centers(to_numpy(rows.flatten(1)), k, self.random_state, n_init=3)
-        return torch.from_numpy(centers).to(rows).reshape(-1, *rows.shape[1:])
+        n_distinct = len(rows.unique(dim=0))
+        centers = kmeans_centers(
+            to_numpy(rows.flatten(1)),
+            min(self.n_clusters, n_distinct),
+            self.random_state,
+            n_init=3,
+        )
+        points = torch.from_numpy(centers).to(rows)
+        return points.reshape(-1, *rows.shape[1:])

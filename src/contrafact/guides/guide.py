@@ -1,4 +1,4 @@
-"""Guide: what is unlike an instance? A point of the target class to move toward."""
+"""Guide: find a point of the target class to move toward."""
 
 from __future__ import annotations
 
@@ -8,134 +8,244 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from typing_extensions import Self
+from typing_extensions import Self, override
 
 from ..data.dataset import as_labels
 from ..models.classifier import Array, Classifier, Rows, as_classifier
 from ..prototypes.diversity import select_diverse
+from ..validation import Integer, Nothing, Real, check_parameters
+
+#: accepted values of the arguments of `Guide.guide`
+QUESTION_RULES = {
+    "k": Integer(at_least=1),
+    "confidence": Real() | Nothing(),
+}
 
 
 class Guide(ABC):
-    """Finds points of a target class near an instance.
+    """Find points of a target class near an instance.
 
-    Candidates come from the reference rows that *the model* puts in the class: a mislabeled or misclassified
-    neighbor can never make a valid counterfactual. Subclasses write `_prepare` and `_nearest`.
+    Candidates come from the reference rows that *the model* puts in the class: a mislabeled or
+    misclassified neighbor can never make a valid counterfactual. Subclasses write `_nearest` and,
+    where the candidates need work at fit, `_prepare`.
 
-    Fitted attributes: `classifier_`, `reference_`, and the points to choose from: `candidates_` (m, *shape),
-    `candidate_class_` (columns of `classes`), `candidate_proba_`.
+    Attributes
+    ----------
+    classifier_ : Classifier
+        The model.
+    reference_ : Tensor of shape (n, *shape)
+        The reference rows.
+    candidates_ : Tensor of shape (m, *shape)
+        The points to choose from.
+    candidate_class_ : int Tensor of shape (m,)
+        Their classes, as columns of the model's `classes`.
+    candidate_proba_ : Tensor of shape (m, classes)
+        The model's probabilities for them.
     """
 
-    def fit(self, model: Any, X: Rows, y: Any = None) -> Self:
-        """Ask the model once for the class of every reference row. `y` only names a raw model's outputs."""
+    classifier_: Classifier
+    reference_: Tensor
+    candidates_: Tensor
+    candidate_class_: Tensor
+    candidate_proba_: Tensor
+
+    def fit(
+        self,
+        model: Any,
+        X: Rows,
+        y: Any = None,
+    ) -> Self:
+        """Ask the model once for the class of every reference row.
+
+        Parameters
+        ----------
+        model : object
+            A model that `as_classifier` takes, or a Classifier.
+        X : array or Tensor of shape (n, *shape)
+            Reference rows.
+        y : array of shape (n,), optional
+            Their labels; they only name the outputs of a model that does not name them itself.
+
+        Returns
+        -------
+        self
+        """
         classifier = model if isinstance(model, Classifier) else as_classifier(model)
-        classifier.infer_classes(X, None if y is None else as_labels(y, "y"))
+        labels = None if y is None else as_labels(y, "y")
+        classifier.infer_classes(X, labels)
         self.classifier_ = classifier
         self.reference_ = classifier.as_input(X)
         verdict = classifier.verdict(X)
         self.candidates_ = self.reference_
-        self.candidate_class_, self.candidate_proba_ = verdict.label, verdict.proba
+        self.candidate_class_ = verdict.label
+        self.candidate_proba_ = verdict.proba
         self._prepare()
         return self
 
     def guide(
-        self, X: Rows, target: Any, k: int = 1, *, confidence: float | None = None
+        self,
+        X: Rows,
+        target: Any,
+        k: int = 1,
+        *,
+        confidence: float | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """The k best guides of each instance.
+        """Find the k best guides of each instance.
 
         Parameters
         ----------
-        X : (n, *shape) instances.
-        target : one label, or one for each instance.
-        k : how many guides; nearest first.
-        confidence : only candidates whose target probability is at least this, where the class has k such.
+        X : array or Tensor of shape (n, *shape)
+            Instances.
+        target : label or array of shape (n,)
+            Target class: one label, or one for each instance.
+        k : int, default=1
+            Number of guides.
+        confidence : float, optional
+            Use only candidates whose target probability is at least this, where the class has k
+            of them; default: all candidates.
 
         Returns
         -------
-        arrays (n, k, *shape) and index (n, k): the reference row (or cluster) of each guide, −1 where the
-        class has fewer than k candidates (the array there repeats the instance).
+        arrays : Tensor of shape (n, k, *shape)
+            The guides, nearest first.
+        index : int Tensor of shape (n, k)
+            The candidate (reference row, cluster or prototype) of each guide; −1 where the class
+            has fewer than k (the array there repeats the instance).
+
+        Raises
+        ------
+        ValueError
+            If the target is not a class of the model.
         """
+        values = {"k": k, "confidence": confidence}
+        check_parameters(type(self).__name__, QUESTION_RULES, values)
         x = self.classifier_.as_input(X)
         labels = np.broadcast_to(np.asarray(target), (len(x),))
         classes = self.classifier_.classes.tolist()
-        unknown = [label for label in labels.tolist() if label not in classes]
-        if unknown:
-            known = ", ".join(map(repr, classes))
-            raise ValueError(
-                f"target {unknown[0]!r} is not a class of this model. Classes: {known}."
-            )
-        if k < 1:
-            raise ValueError(f"k must be at least 1, got {k}.")
-        arrays = x[:, None].expand(-1, k, *x.shape[1:]).clone()
+        self._check_targets(labels.tolist(), classes)
+        repeated = x[:, None].expand(-1, k, *x.shape[1:])
+        arrays = repeated.clone()
         index = torch.full((len(x), k), -1, dtype=torch.long, device=x.device)
         for c, label in enumerate(classes):
-            rows = torch.from_numpy(np.flatnonzero(labels == label)).to(x.device)
+            wanted = np.flatnonzero(labels == label)
+            rows = torch.from_numpy(wanted).to(x.device)
             pool = self._pool(c, k, confidence)
-            found = min(k, len(pool))
-            if len(rows) and found:
-                arrays[rows, :found], index[rows, :found] = self._nearest(x[rows], pool, found)
+            n_found = min(k, len(pool))
+            if len(rows) and n_found:
+                nearest, position = self._nearest(x[rows], pool, n_found)
+                arrays[rows, :n_found] = nearest
+                index[rows, :n_found] = position
         return arrays, index
 
-    def _pool(self, c: int, k: int, confidence: float | None) -> Tensor:
-        """Positions of class c's candidates; only the confident ones where they are enough."""
+    def _check_targets(
+        self,
+        labels: list[Any],
+        classes: list[Any],
+    ) -> None:
+        """Refuse targets that the model does not have."""
+        for label in labels:
+            if label not in classes:
+                known = ", ".join(map(repr, classes))
+                raise ValueError(
+                    f"target {label!r} is not a class of this model. Classes: {known}."
+                )
+
+    def _pool(
+        self,
+        c: int,
+        k: int,
+        confidence: float | None,
+    ) -> Tensor:
+        """Return the positions of class c's candidates; only confident ones if there are k."""
         pool = (self.candidate_class_ == c).nonzero().flatten()
-        if confidence is not None:
-            firm = pool[self.candidate_proba_[pool, c] >= confidence]
-            pool = firm if len(firm) >= k else pool
-        return pool
+        if confidence is None:
+            return pool
+        is_confident = self.candidate_proba_[pool, c] >= confidence
+        confident = pool[is_confident]
+        return confident if len(confident) >= k else pool
 
     def _prepare(self) -> None:  # noqa: B027 - most guides need nothing here
-        """Work on the candidates once, at fit; may replace them."""
+        """Prepare the candidates once, at fit; may replace them."""
 
     @abstractmethod
-    def _nearest(self, x: Tensor, pool: Tensor, k: int) -> tuple[Tensor, Tensor]:
-        """The k nearest among the candidates `pool`: arrays (n, k, *shape), index (n, k)."""
+    def _nearest(
+        self,
+        x: Tensor,
+        pool: Tensor,
+        k: int,
+    ) -> tuple[Tensor, Tensor]:
+        """Find the k nearest of the candidates `pool`: arrays (n, k, *shape) and index (n, k)."""
 
 
 class PointGuide(Guide):
-    """Guides to points made from the reference rows: subclasses write `_make`.
+    """Guide to points made from the reference rows; subclasses write `_make`.
 
-    A point that the model itself does not put in its class is replaced by the member of the class nearest to
-    it, so that every guide is a point of its class.
+    A point that the model itself does not put in its class is replaced by the member of the class
+    nearest to it, so that every guide is a point of its class.
 
     Parameters
     ----------
-    diverse : with k > 1, points that differ from each other, rather than the k nearest.
+    diverse : bool, default=False
+        With k > 1, choose points that differ from each other rather than the k nearest.
     """
 
     diverse: bool = False
 
     @abstractmethod
     def _make(self) -> tuple[Tensor, Tensor]:
-        """Points (m, *shape) and the class (column) of each."""
+        """Make points (m, *shape) and return them with the class (column) of each."""
 
+    @override
     def _prepare(self) -> None:
-        n_classes = len(self.classifier_.classes)
-        members = [(self.candidate_class_ == c).nonzero().flatten() for c in range(n_classes)]
         points, of_class = self._make()
         verdict = self.classifier_.verdict(points)
         proba = verdict.proba
-        for i in (verdict.label.cpu() != of_class).nonzero().flatten().tolist():
-            inside = members[int(of_class[i])]
-            medoid = inside[(self.reference_[inside] - points[i]).flatten(1).norm(dim=1).argmin()]
-            points[i], proba[i] = self.reference_[medoid], self.candidate_proba_[medoid]
-        self.candidates_, self.candidate_proba_ = points, proba
+        misplaced = verdict.label.cpu() != of_class
+        for i in misplaced.nonzero().flatten().tolist():
+            medoid = self._nearest_member(points[i], int(of_class[i]))
+            points[i] = self.reference_[medoid]
+            proba[i] = self.candidate_proba_[medoid]
+        self.candidates_ = points
+        self.candidate_proba_ = proba
         self.candidate_class_ = of_class.to(points.device)
 
-    def _nearest(self, x: Tensor, pool: Tensor, k: int) -> tuple[Tensor, Tensor]:
-        distance = (x[:, None] - self.candidates_[pool]).flatten(2).norm(dim=2)
+    def _nearest_member(self, point: Tensor, c: int) -> Tensor:
+        """Return the position of the reference row of class c nearest to a point."""
+        members = (self.candidate_class_ == c).nonzero().flatten()
+        differences = self.reference_[members] - point
+        nearest = differences.flatten(1).norm(dim=1).argmin()
+        return members[nearest]
+
+    @override
+    def _nearest(
+        self,
+        x: Tensor,
+        pool: Tensor,
+        k: int,
+    ) -> tuple[Tensor, Tensor]:
+        differences = x[:, None] - self.candidates_[pool]  # (n, pool, *shape)
+        distance = differences.flatten(2).norm(dim=2)
         distance, order = distance.sort(dim=1, stable=True)
         if self.diverse and 1 < k < len(pool):
-            chosen = select_diverse(self.candidates_[pool[order]], k, quality=nearness(distance))
+            sorted_pool = pool[order]  # (n, pool)
+            sorted_points = self.candidates_[sorted_pool]
+            chosen = select_diverse(sorted_points, k, quality=nearness(distance))
             order = order.gather(1, chosen)
-        index = pool[order[:, :k]]
+        nearest = order[:, :k]
+        index = pool[nearest]
         return self.candidates_[index], index
 
 
 def nearness(distance: Tensor) -> Tensor:
-    """How near candidates are, sorted by distance, beside the nearest: their quality as guides."""
-    return distance[:, :1].clamp_min(1e-12) / distance.clamp_min(1e-12)
+    """Compute the quality of guides: the nearest distance over theirs.
+
+    Takes distances (n, m), sorted, and returns numbers (n, m) from 0 to 1.
+    """
+    at_least = distance.clamp_min(1e-12)
+    return at_least[:, :1] / at_least
 
 
 def to_numpy(x: Tensor) -> Array:
-    """float64 array, as aeon's distances want it."""
-    return np.asarray(x.detach().cpu().numpy(), dtype=np.float64)
+    """Return a float64 array, as aeon's distances need it."""
+    array = x.detach().cpu().numpy()
+    return np.asarray(array, dtype=np.float64)

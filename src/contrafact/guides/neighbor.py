@@ -1,25 +1,39 @@
-"""The nearest unlike neighbor: a real row of the target class."""
+"""The nearest unlike neighbor: a reference row of the target class."""
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor
+from typing_extensions import override
 
 from ..prototypes.diversity import select_diverse
+from ..prototypes.option_rules import BAND
+from ..validation import Boolean, OneOf, Rule, check_parameters
 from .guide import Guide, nearness, to_numpy
 
 
 class NearestUnlikeNeighbor(Guide):
-    """The reference row nearest to the instance that the model puts in the target class.
+    """Guide to the nearest reference row that the model puts in the target class.
 
     Parameters
     ----------
-    metric : "euclidean" or "dtw" (series only; dynamic time warping by aeon)
-    window : Sakoe-Chiba band of DTW as a fraction of the length; None for no band.
-    diverse : with k > 1, choose guides that differ from each other among the nearest ones, rather than the k
+    metric : {"euclidean", "dtw"}, default="euclidean"
+        How near rows are; dynamic time warping (by aeon) is for series.
+    window : float, optional
+        Sakoe-Chiba band of DTW, as a fraction of the length; default: no band.
+    diverse : bool, default=False
+        With k > 1, choose guides among the nearest that differ from each other rather than the k
         nearest.
+
+    References
+    ----------
+    Delaney, Greene, Keane: Instance-based counterfactual explanations for time series
+    classification. ICCBR 2021. doi:10.1007/978-3-030-86957-1_3
 
     Examples
     --------
@@ -32,12 +46,15 @@ class NearestUnlikeNeighbor(Guide):
     [[98]]
     """
 
+    rules: ClassVar[Mapping[str, Rule]] = {
+        "metric": OneOf("euclidean", "dtw"),
+        "window": BAND,
+        "diverse": Boolean(),
+    }
     #: guides are chosen for diversity among this many times k of the nearest
     pool_factor = 5
     #: upper bound on the numbers compared at once, which bounds memory
     max_elements = 2**24
-    #: a sum of d products is off by about √d roundings, hardly ever by this many times as much
-    error_factor = 4.0
 
     def __init__(
         self,
@@ -45,75 +62,220 @@ class NearestUnlikeNeighbor(Guide):
         window: float | None = None,
         diverse: bool = False,
     ) -> None:
-        if metric not in ("euclidean", "dtw"):
-            raise ValueError(f"metric must be 'euclidean' or 'dtw', got {metric!r}.")
-        self.metric, self.window, self.diverse = metric, window, diverse
+        self.metric = metric
+        self.window = window
+        self.diverse = diverse
+        check_parameters(type(self).__name__, self.rules, vars(self))
 
+    @override
     def _prepare(self) -> None:
-        if self.metric == "dtw":
-            if self.candidates_.ndim != 3:
-                raise ValueError(
-                    f"metric='dtw' needs series (n, channels, length), got {tuple(self.candidates_.shape)}."
-                )
-            return
-        flat = self.candidates_.flatten(1)
-        self._center = flat.mean(0)
-        centered = flat - self._center
-        self._scale = centered.abs().max().clamp_min(torch.finfo(flat.dtype).tiny)
-        self._centered = (centered / self._scale).float()
-        self._half_norms = self._centered.square().sum(1) / 2
+        if self.metric == "euclidean":
+            self._proposals = Proposals.of(self.candidates_.flatten(1))
+        elif self.candidates_.ndim != 3:
+            shape = tuple(self.candidates_.shape)
+            raise ValueError(f"metric='dtw' needs series (n, channels, length), got {shape}.")
 
-    def _nearest(self, x: Tensor, pool: Tensor, k: int) -> tuple[Tensor, Tensor]:
-        wanted = min(len(pool), self.pool_factor * k) if self.diverse and k > 1 else k
+    @override
+    def _nearest(
+        self,
+        x: Tensor,
+        pool: Tensor,
+        k: int,
+    ) -> tuple[Tensor, Tensor]:
+        n_wanted = k
+        if self.diverse and k > 1:
+            n_wanted = min(len(pool), self.pool_factor * k)
         search = self._by_dtw if self.metric == "dtw" else self._by_products
-        distance, index = search(x, pool, wanted)
-        if wanted > k:
-            chosen = select_diverse(self.candidates_[index], k, quality=nearness(distance))
+        distance, index = search(x, pool, n_wanted)
+        if n_wanted > k:
+            quality = nearness(distance)
+            chosen = select_diverse(self.candidates_[index], k, quality=quality)
             index = index.gather(1, chosen)
         return self.candidates_[index], index
 
-    def _by_products(self, x: Tensor, pool: Tensor, k: int) -> tuple[Tensor, Tensor]:
-        """‖x − r‖² = ‖x‖² − 2(x·r − ‖r‖²/2): the nearest maximize x·r − ‖r‖²/2, one matrix product.
+    def _by_products(
+        self,
+        x: Tensor,
+        pool: Tensor,
+        k: int,
+    ) -> tuple[Tensor, Tensor]:
+        """Find the k nearest of `pool` in Euclidean distance; returns distance and index (n, k).
 
-        The product only proposes, fast: in float32, on data centered and of order 1. Its leaders are ranked by
-        explicit differences in float64. Where rounding could hide a nearer candidate, or a tie, behind the
-        leaders, more of them are asked for. So ties go to the first reference row.
+        A matrix product only proposes leaders; they are ranked by explicit differences in float64.
+        Where rounding could hide a nearer candidate, or a tie, behind the leaders, more of them
+        are asked for. So ties go to the first reference row.
         """
-        everyone = len(pool) == len(self._centered)
-        candidates = self._centered if everyone else self._centered[pool]
-        half_norms = self._half_norms if everyone else self._half_norms[pool]
-        reach = half_norms.max().mul(2).sqrt()
-        size = candidates.shape[1]
-        rounding = self.error_factor * size**0.5 * torch.finfo(candidates.dtype).eps
-
+        proposals = self._proposals.take(pool)
         distance = torch.empty(len(x), k, dtype=torch.float64, device=x.device)
         index = torch.empty(len(x), k, dtype=torch.long, device=x.device)
-        unsure, leaders = torch.arange(len(x), device=x.device), min(len(pool), k + 3)
+        unsure = torch.arange(len(x), device=x.device)
+        n_leaders = min(len(pool), k + 3)
         while len(unsure):
             sure = []
-            for rows in unsure.split(max(1, min(1024, self.max_elements // (leaders * size)))):
-                queries = (x[rows].flatten(1).double() - self._center) / self._scale
-                score, best = torch.addmm(-half_norms, queries.float(), candidates.T).topk(
-                    leaders, dim=1
-                )
-                best = pool[best.sort(1).values]
-                squared, order = self._squared_distance(x[rows], best).sort(dim=1, stable=True)
-                distance[rows], index[rows] = squared[:, :k].sqrt(), best.gather(1, order[:, :k])
-                norm = queries.norm(dim=1)
-                kth_score = (norm.square() - squared[:, k - 1] / self._scale.double().square()) / 2
-                sure.append(kth_score - score[:, -1] > rounding * (norm + reach / 2) * reach)
-            unsure = unsure[~torch.cat(sure)] if leaders < len(pool) else unsure[:0]
-            leaders = min(len(pool), 8 * leaders)
+            block_size = self._block_size(n_leaders, proposals.size)
+            for rows in unsure.split(block_size):
+                queries = proposals.standardize(x[rows].flatten(1))
+                score, best = proposals.leaders(queries, n_leaders)
+                leaders = pool[best]
+                squared = self._squared_distance(x[rows], leaders)
+                squared, order = squared.sort(dim=1, stable=True)
+                distance[rows] = squared[:, :k].sqrt()
+                index[rows] = leaders.gather(1, order[:, :k])
+                kth_squared = squared[:, k - 1]
+                sure.append(proposals.complete(queries, kth_squared, score[:, -1]))
+            if n_leaders == len(pool):
+                break
+            unsure = unsure[~torch.cat(sure)]
+            n_leaders = min(len(pool), 8 * n_leaders)
         return distance, index
 
-    def _squared_distance(self, x: Tensor, index: Tensor) -> Tensor:
-        return (x[:, None].double() - self.candidates_[index].double()).flatten(2).square().sum(2)
+    def _block_size(self, n_leaders: int, size: int) -> int:
+        """Return how many queries to compare at once."""
+        affordable = self.max_elements // (n_leaders * size)
+        return max(1, min(1024, affordable))
 
-    def _by_dtw(self, x: Tensor, pool: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    def _squared_distance(self, x: Tensor, index: Tensor) -> Tensor:
+        """Compute ‖x − candidate‖² (n, m) by explicit differences in float64."""
+        differences = x[:, None].double() - self.candidates_[index].double()
+        return differences.flatten(2).square().sum(2)
+
+    def _by_dtw(
+        self,
+        x: Tensor,
+        pool: Tensor,
+        k: int,
+    ) -> tuple[Tensor, Tensor]:
+        """Find the k nearest of `pool` by dynamic time warping; returns distance and index."""
         from aeon.distances import dtw_pairwise_distance
 
-        distance = torch.from_numpy(
-            dtw_pairwise_distance(to_numpy(x), to_numpy(self.candidates_[pool]), window=self.window)
-        ).to(x.device)
-        nearest = distance.sort(dim=1, stable=True)
-        return nearest.values[:, :k].sqrt(), pool[nearest.indices[:, :k]]
+        distance = dtw_pairwise_distance(
+            to_numpy(x),
+            to_numpy(self.candidates_[pool]),
+            window=self.window,
+        )
+        squared = torch.from_numpy(distance).to(x.device)
+        squared, order = squared.sort(dim=1, stable=True)
+        nearest = order[:, :k]
+        return squared[:, :k].sqrt(), pool[nearest]
+
+
+@dataclass(frozen=True)
+class Proposals:
+    """Candidates prepared for a fast search for the nearest ones, by one matrix product.
+
+        ‖x − r‖² = ‖x‖² − 2(x·r − ‖r‖²/2)
+
+    so the nearest candidates r maximize the score x·r − ‖r‖²/2. The product is computed in
+    float32, on data centered and of order 1.
+
+    Parameters
+    ----------
+    center : Tensor of shape (features,)
+        The mean of all candidates.
+    scale : Tensor of shape ()
+        The largest deviation from it.
+    centered : float32 Tensor of shape (m, features)
+        The candidates, centered and divided by the scale.
+    half_norms : float32 Tensor of shape (m,)
+        ‖r‖²/2 of the centered candidates.
+    """
+
+    center: Tensor
+    scale: Tensor
+    centered: Tensor
+    half_norms: Tensor
+
+    #: a sum of d products is off by about √d roundings, hardly ever by this many times as much
+    error_factor = 4.0
+
+    @classmethod
+    def of(cls, flat: Tensor) -> Proposals:
+        """Prepare candidates (m, features)."""
+        center = flat.mean(0)
+        deviations = flat - center
+        tiny = torch.finfo(flat.dtype).tiny
+        scale = deviations.abs().max().clamp_min(tiny)
+        centered = (deviations / scale).float()
+        half_norms = centered.square().sum(1) / 2
+        return cls(center, scale, centered, half_norms)
+
+    @property
+    def size(self) -> int:
+        """Number of features."""
+        return self.centered.shape[1]
+
+    @cached_property
+    def reach(self) -> Tensor:
+        """Largest norm of a candidate."""
+        return self.half_norms.max().mul(2).sqrt()
+
+    def take(self, pool: Tensor) -> Proposals:
+        """Return the candidates at some positions; no copy is made if it is all of them."""
+        if len(pool) == len(self.centered):
+            return self
+        return Proposals(
+            self.center,
+            self.scale,
+            self.centered[pool],
+            self.half_norms[pool],
+        )
+
+    def standardize(self, flat: Tensor) -> Tensor:
+        """Return instances (n, features) in the units of the search, as float64."""
+        return (flat.double() - self.center) / self.scale
+
+    def leaders(
+        self,
+        queries: Tensor,
+        n: int,
+    ) -> tuple[Tensor, Tensor]:
+        """Propose n candidates for each query.
+
+        Parameters
+        ----------
+        queries : Tensor of shape (q, features)
+            Standardized instances.
+        n : int
+            Number of leaders.
+
+        Returns
+        -------
+        score : float32 Tensor of shape (q, n)
+            Their scores, largest first.
+        position : int Tensor of shape (q, n)
+            Their positions, ascending.
+        """
+        scores = torch.addmm(-self.half_norms, queries.float(), self.centered.T)
+        score, position = scores.topk(n, dim=1)
+        return score, position.sort(1).values
+
+    def complete(
+        self,
+        queries: Tensor,
+        kth_squared: Tensor,
+        last_score: Tensor,
+    ) -> Tensor:
+        """Tell for which queries no candidate behind the leaders can be among the nearest.
+
+        Parameters
+        ----------
+        queries : Tensor of shape (q, features)
+            Standardized instances.
+        kth_squared : Tensor of shape (q,)
+            Squared distance to the k-th nearest leader, in the user's units.
+        last_score : Tensor of shape (q,)
+            Score of the last leader.
+
+        Returns
+        -------
+        bool Tensor of shape (q,)
+            True where the scores differ by more than rounding.
+        """
+        epsilon = torch.finfo(self.centered.dtype).eps
+        rounding = self.error_factor * self.size**0.5 * epsilon
+        norm = queries.norm(dim=1)
+        kth_standardized = kth_squared / self.scale.double().square()
+        kth_score = (norm.square() - kth_standardized) / 2
+        error = rounding * (norm + self.reach / 2) * self.reach
+        complete: Tensor = kth_score - last_score > error
+        return complete

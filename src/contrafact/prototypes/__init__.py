@@ -1,21 +1,19 @@
-"""Prototypes: points that stand for a class. Models that learn them, and what else they are good for."""
+"""Prototypes: points that represent a class, models that learn them, and uses of them."""
 
 from .deep import DeepLVQ
 from .diversity import select_diverse
-from .lvq import CELVQ, GLVQ, GMLVQ, GRLVQ, LGMLVQ, LVQ1, LVQ21, RSLVQ
+from .lvq import GLVQ, GMLVQ, GRLVQ, LGMLVQ, LVQ1, LVQ21
 from .mean import NearestMean
 from .median import MedianLVQ
 from .memory import PrototypeMemory
-from .regularizers import (
-    Diversity,
-    Orthogonality,
-    RelevanceFloor,
-    SparseRelevance,
+from .penalties import (
     elastic_net_proximal,
     orthogonality_loss,
     prototype_diversity_loss,
     sparse_relevance_proximal,
 )
+from .regularizers import Diversity, Orthogonality, RelevanceFloor, SparseRelevance
+from .soft import CELVQ, RSLVQ
 
 __all__ = [
     "CELVQ",

@@ -3,22 +3,43 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
+from typing_extensions import override
 
 from ..nn.networks import build_network
+from ..validation import Boolean, Instance, Integer, Nothing, Rule
 from .estimator import Array
+from .gradient_rules import accept_old_names
 from .layers import Euclidean, squared_distance
 from .lvq import GLVQ
 
+#: default networks, by the number of axes of an instance
 BACKBONES = {1: "mlp", 2: "fcn", 3: "smallcnn"}
 
 
 class Embedded(Euclidean):
-    """d(x, w) = ‖φ(x) − w‖², φ a network; with `cosine` both are brought to length 1: d = 2 − 2 cos."""
+    """Compute d(x, w) = ‖φ(x) − w‖² with φ a network.
+
+    Parameters
+    ----------
+    prototypes : Tensor of shape (K, embedding)
+        Where the prototypes are, in the space of the network.
+    backbone : nn.Module
+        φ.
+    shape : tuple of int
+        Shape of one instance, as the network takes it.
+    cosine : bool
+        Bring φ(x) and w to length 1 first: d = 2 − 2 cos.
+    origin : Tensor of shape (D,), optional
+        Data come as origin + scale · (what the network was trained on); default: 0.
+    scale : float, default=1.0
+        See `origin`.
+    """
 
     def __init__(
         self,
@@ -30,55 +51,94 @@ class Embedded(Euclidean):
         scale: float = 1.0,
     ) -> None:
         super().__init__(prototypes)
-        self.backbone, self.shape, self.cosine = backbone, shape, cosine
-        #: data come as origin + scale·(what the network was trained on)
-        self.origin, self.scale = origin, scale
+        self.backbone = backbone
+        self.shape = shape
+        self.cosine = cosine
+        self.origin = origin
+        self.scale = scale
 
+    @override
     def train(self, mode: bool = True) -> Embedded:
-        """A frozen network stays as it is, its batch norms too."""
         super().train(mode)
-        if not any(p.requires_grad for p in self.backbone.parameters()):
+        # A frozen network stays as it is, its batch norms too.
+        if not any(parameter.requires_grad for parameter in self.backbone.parameters()):
             self.backbone.eval()
         return self
 
     def embed(self, x: Tensor) -> Tensor:
+        """Return φ(x) (n, embedding) of flat instances (n, D)."""
         like = next(self.backbone.parameters(), self.prototypes)
         if self.origin is not None:
             x = (x - self.origin.to(x)) / self.scale
-        embedded: Tensor = self.backbone(x.to(like.dtype).unflatten(1, self.shape))
+        instances = x.to(like.dtype).unflatten(1, self.shape)
+        embedded: Tensor = self.backbone(instances)
         return embedded.to(x.dtype)
 
+    @override
     def forward(self, x: Tensor) -> Tensor:
-        z, w = self.embed(x), self.prototypes.to(x)
+        z = self.embed(x)
+        w = self.prototypes.to(x)
         if self.cosine:
-            z, w = (nn.functional.normalize(part, dim=1) for part in (z, w))
+            z = nn.functional.normalize(z, dim=1)
+            w = nn.functional.normalize(w, dim=1)
         return squared_distance(z, w)
 
+    @override
     def placed(self, center: Tensor, scale: float) -> Embedded:
         prototypes = self.prototypes.detach().to(center)
         backbone = copy.deepcopy(self.backbone).to(center.device).eval()
-        return Embedded(prototypes, backbone, self.shape, self.cosine, center, scale)
+        return Embedded(
+            prototypes,
+            backbone,
+            self.shape,
+            self.cosine,
+            center,
+            scale,
+        )
 
 
+@accept_old_names
 @dataclass(eq=False, repr=False, kw_only=True)
 class DeepLVQ(GLVQ):
-    """GLVQ in the space of a network, end to end: series, images or rows.
+    """Learn prototypes in the space of a network, together with the network.
 
         d(x, w) = ‖φ(x) − w‖²,     minimize over w and φ the loss of GLVQ
 
-    `prototypes_` live in the embedding (K, embedding); `exemplars_` are the training instances nearest to
-    them, to be looked at.
+    Instances may be rows, series or images. `initial_prototypes` of `fit` are instances, and
+    start at their embedding.
 
     Parameters
     ----------
-    backbone : φ: a torch module (copied, never changed) or a reference network's name; default: "mlp" for
-        rows, "fcn" for series, "smallcnn" for images.
-    embedding : size of the space, where the backbone is not a module.
-    cosine : compare directions only.
+    n_prototypes : int or dict from label to int, default=1
+        Prototypes per class.
+    backbone : nn.Module or str, optional
+        φ: a torch module (copied, never changed) or the name of a reference network; default:
+        "mlp" for rows, "fcn" for series, "smallcnn" for images.
+    embedding : int, default=16
+        Size of the space, where the backbone is not a module.
+    cosine : bool, default=False
+        Compare directions only.
+    max_iter : int, default=50
+        Passes over the data.
+    batch_size : int or None, default=32
+        Rows per step; None: all.
+    learning_rate : float or None, default=0.002
+        Length of a step; None: 0.05.
+    dtype : {"float32", "float64"}, default="float32"
+        Precision of the training.
+    **options
+        The options of GLVQ, by name; `frozen=("backbone",)` trains the prototypes alone.
 
-    `initial_prototypes` of `fit` are instances, and start at their embedding.
+    Attributes
+    ----------
+    prototypes_ : array of shape (K, embedding)
+        The prototypes, in the space of the network.
+    exemplars_ : array of shape (K, *shape)
+        The training instances nearest to them, to look at.
 
-    Other parameters: those of GLVQ; `frozen=("backbone",)` trains the prototypes alone.
+    References
+    ----------
+    de Vries, Memisevic, Courville: Deep learning vector quantization. ESANN 2016.
 
     Examples
     --------
@@ -93,45 +153,66 @@ class DeepLVQ(GLVQ):
     cosine: bool = False
     max_iter: int = 50
     batch_size: int | None = 32
-    lr: float | None = 2e-3
+    learning_rate: float | None = 2e-3
     dtype: Literal["float32", "float64"] = "float32"
 
-    def _space(self, x: Tensor) -> Tensor:
+    rules: ClassVar[Mapping[str, Rule]] = {
+        "backbone": Instance(nn.Module, "a torch module")
+        | Instance(str, "the name of a network")
+        | Nothing(),
+        "embedding": Integer(at_least=1),
+        "cosine": Boolean(),
+    }
+
+    @override
+    def metric_(self) -> Array | None:
+        raise TypeError("DeepLVQ has no linear metric: its distance is computed by a network.")
+
+    @override
+    def _embed(self, x: Tensor) -> Tensor:
         if not hasattr(self, "_network"):
             self._network = self._make_network(x).eval()
+        parts = []
         with torch.no_grad():
-            return torch.cat(
-                [self._network(part.unflatten(1, self.shape_)) for part in x.split(256)]
-            )
+            for part in x.split(256):
+                parts.append(self._network(part.unflatten(1, self.shape_)))
+        return torch.cat(parts)
 
     def _make_network(self, x: Tensor) -> nn.Module:
-        name = BACKBONES[len(self.shape_)] if self.backbone is None else self.backbone
-        if isinstance(name, str):
-            seed = int(torch.randint(2**31, ()))
-            module: nn.Module = build_network(name, self.shape_, self.embedding, seed)
-        else:
-            module = copy.deepcopy(name)
-        return module.to(x)
+        """Build or copy the network, on the device and in the dtype of the data."""
+        backbone = self.backbone
+        if backbone is None:
+            backbone = BACKBONES[len(self.shape_)]
+        if isinstance(backbone, nn.Module):
+            return copy.deepcopy(backbone).to(x)
+        seed = int(torch.randint(2**31, ()))
+        network: nn.Module = build_network(backbone, self.shape_, self.embedding, seed)
+        return network.to(x)
 
+    @override
     def _unit(self, spread: float) -> float:
         return 1.0
 
+    @override
     def _make_layer(self, prototypes: Tensor) -> Euclidean:
         if "backbone" in self.frozen:
             self._network.requires_grad_(False)
         return Embedded(prototypes, self._network, self.shape_, self.cosine)
 
+    @override
     def _groups(self, layer: Euclidean) -> dict[str, list[Tensor]]:
-        return {**super()._groups(layer), "backbone": list(self._network.parameters())}
+        groups = super()._groups(layer)
+        groups["backbone"] = list(self._network.parameters())
+        return groups
 
-    def _settle(self, layer: Euclidean, labels: Array) -> None:
+    @override
+    def _store_layer(self, layer: Euclidean, labels: Array) -> None:
         self.layer_ = layer.requires_grad_(False)
         self.prototypes_ = layer.prototypes.cpu().numpy()
         self.prototype_labels_ = labels
         del self._network
 
-    def _look_back(self, X: Array) -> None:
-        self.exemplars_ = X[self._distances(X).argmin(0)].reshape(-1, *self.shape_)
-
-    def metric_(self) -> Array | None:
-        raise TypeError("DeepLVQ has no linear metric: its distance is a network's.")
+    @override
+    def _finish(self, X: Array) -> None:
+        nearest = self._distances(X).argmin(0)  # (K,)
+        self.exemplars_ = X[nearest].reshape(-1, *self.shape_)

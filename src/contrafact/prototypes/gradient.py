@@ -1,73 +1,114 @@
-"""Prototype models that learn by gradient descent: the options they share, and their one `fit`."""
+"""GradientLVQ: options and `fit` of the prototype models that learn by gradient descent."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
-from sklearn.model_selection import train_test_split
-from sklearn.utils.class_weight import compute_sample_weight
 from torch import Tensor
 from typing_extensions import Self
 
-from ..nn.loop import History, train
+from ..deprecation import renamed_parameters
+from ..nn.loop import History
 from ..nn.networks import seeded
-from ..numerics.randomness import row_seeds
-from .descent import Lookahead, Scheduler, make_optimizer, make_schedule, running_average
-from .estimator import Array, Counts, LayeredClassifier, generator, likely_temperature
+from ..validation import Rule
+from .descent import Scheduler
+from .estimator import Array, Counts, generator
+from .gradient_rules import GRADIENT_RULES, OLD_NAMES, accept_old_names
 from .initial import Init, initial_prototypes
+from .layer_training import LayerTraining
+from .layered import LayeredClassifier
 from .layers import Euclidean, make_layer
 from .regularizers import Regularizer
+from .temperature import likely_temperature
+from .training_rows import Examples, Scaling, TrainingRows
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
+@accept_old_names
 @dataclass(eq=False, repr=False)
 class GradientLVQ(LayeredClassifier):
     """Options that every prototype model learned by gradient descent has.
 
-    While learning, data are centered and brought to unit spread by one factor, so that `lr` means the same
-    whatever the units; that leaves the metric as it is. Features of different kinds want a StandardScaler.
+    While learning, data are centered and brought to unit spread by one factor for all features,
+    so that `learning_rate` means the same whatever the units; that leaves the metric as it is.
+    Features of different kinds should be standardized first (StandardScaler).
 
     Parameters
     ----------
-    n_prototypes : per class, or a dictionary {label: number}.
-    init : "kmeans" (centers of every class), "kmeans++", "random" (rows of the class) or "means"; `fit` takes
-        given ones.
-    optimizer : "adam", "adamw", "nadam", "rmsprop", "sgd", a torch optimizer class, or an instance (its kind
-        and settings are used; `lr` must then be None).
-    lr : step; None: 0.05.
-    scheduler : "cosine" (to zero), "plateau", a function of the optimizer that gives a torch scheduler, None.
-    max_iter, batch_size : passes over the data, and rows per step (None: all).
-    class_weight : "balanced" or {label: weight}.
-    validation_fraction : share of every class held out to stop early; or give `validation_data` to `fit`.
-    patience, restore_best : epochs without a better validation loss before stopping (None: never), and
-        whether the best weights are kept; both with something held out.
-    ema : decay of a running average of the weights, which is then what is kept.
-    accumulate : batches whose gradients make one step.
-    lookahead : every so many steps, go back half of the way they went.
-    frozen : groups that are not trained: "prototypes", "metric", "backbone".
-    mixed_precision : products in bfloat16, for dtype="float32" on a device that has it.
-    callbacks : functions of the curves so far, called after each epoch; a true answer ends the training.
-    regularizers : terms from `contrafact.prototypes`, e.g. (Diversity(0.01),).
-    temperature : of `predict_proba`; None: the one that makes the training labels most probable.
-    dtype, device : of the training.
-    random_state : seed; None draws one.
-    verbose : show the epoch and the losses.
+    n_prototypes : int or dict from label to int, default=1
+        Prototypes per class.
+    init : {"kmeans", "kmeans++", "random", "means"}, default="kmeans"
+        Where they start: k-means centers of every class, rows of the class far from each other,
+        random rows of the class, or the class mean. `fit` also takes given ones.
+    optimizer : str, torch optimizer class or torch optimizer, default="adam"
+        "adam", "adamw", "nadam", "rmsprop", "sgd", a class, or an instance: its kind and settings
+        are used, and `learning_rate` must be None.
+    learning_rate : float, optional
+        Length of a step, in training units; default: 0.05.
+    scheduler : {"cosine", "plateau"}, function or None, default="cosine"
+        How steps shrink: to zero along a cosine, by half where the loss stops falling, as the
+        torch scheduler that a function of the optimizer returns, or not at all.
+    max_iter : int, default=100
+        Passes over the data.
+    batch_size : int, optional
+        Rows per step; default: all.
+    class_weight : "balanced" or dict from label to float, optional
+        Weight of the rows of a class; default: all equal.
+    validation_fraction : float, default=0.0
+        Share of every class that is held out to stop early; `fit` also takes `validation_data`.
+    patience : int, optional
+        Epochs without a better validation loss before stopping; default: never stop early.
+    restore_best : bool, default=True
+        Keep the weights of the best validation loss instead of the last ones.
+    ema : float, optional
+        Decay of a running average of the weights, which is then what is kept; between 0 and 1.
+    accumulate : int, default=1
+        Batches whose gradients make one step.
+    lookahead : int, optional
+        Steps after which the weights go back half of the way they went; default: never.
+    frozen : tuple of str, default=()
+        Groups of parameters that are not trained: "prototypes", "metric", "backbone".
+    mixed_precision : bool, default=False
+        Compute products in bfloat16; for dtype="float32" on a device that has it.
+    callbacks : tuple of functions, default=()
+        Called with the curves so far after each epoch; a true answer ends the training.
+    regularizers : tuple of Regularizer, default=()
+        Terms from `contrafact.prototypes`, e.g. (Diversity(0.01),).
+    temperature : float, optional
+        Of `predict_proba`, in units of the distances; default: the one that makes the training
+        labels most probable.
+    dtype : {"float32", "float64"}, default="float64"
+        Precision of the training.
+    device : str, default="cpu"
+        Device of the training.
+    random_state : int or RandomState, optional
+        Seed; default: draw one.
+    verbose : bool, default=False
+        Show the epoch and the losses.
 
-    Fitted attributes: those of every prototype model, `loss_`, `loss_history_`, `n_iter_` (epochs), and
-    `validation_history_` where something is held out.
+    Attributes
+    ----------
+    loss_ : float
+        The objective on the training rows at the end.
+    loss_history_ : array of shape (n_iter_,)
+        The mean objective of every epoch.
+    n_iter_ : int
+        Epochs.
+    validation_history_ : dict from str to array of shape (n_iter_,)
+        "val_loss" and "val_accuracy" of every epoch, where something is held out.
     """
 
     n_prototypes: Counts = 1
     _: KW_ONLY
     init: Init = "kmeans"
     optimizer: Any = "adam"
-    lr: float | None = None
+    learning_rate: float | None = None
     scheduler: Literal["cosine", "plateau"] | Scheduler | None = "cosine"
     max_iter: int = 100
     batch_size: int | None = None
@@ -88,34 +129,77 @@ class GradientLVQ(LayeredClassifier):
     random_state: Any = None
     verbose: bool = False
 
+    rules: ClassVar[Mapping[str, Rule]] = GRADIENT_RULES
+
+    @renamed_parameters(**OLD_NAMES)
+    def set_params(self, **params: Any) -> Self:
+        """Set options by name.
+
+        Parameters
+        ----------
+        **params : object
+            The options, as in the constructor.
+
+        Returns
+        -------
+        self
+        """
+        super().set_params(**params)
+        return self
+
+    # --- what a model defines ---------------------------------------------------------------------
+
     @abstractmethod
-    def _loss(self, d: Tensor, labels: Tensor, t: Tensor) -> Tensor:
-        """The loss of rows of classes t, from their distances d (n, K) to prototypes of classes `labels`."""
+    def _loss(
+        self,
+        d: Tensor,
+        labels: Tensor,
+        t: Tensor,
+    ) -> Tensor:
+        """Compute the loss (n,) of rows of classes t from their distances d (n, K)."""
 
     def _metric(self) -> tuple[str, int | None]:
-        """Kind and rank of the metric."""
+        """Return the kind and the rank of the metric."""
         return "euclidean", None
 
     def _make_layer(self, prototypes: Tensor) -> Euclidean:
-        """The layer to train, at its start."""
-        return make_layer(*self._metric(), prototypes)
+        """Build the layer to train, at its start."""
+        kind, rank = self._metric()
+        return make_layer(kind, rank, prototypes)
 
-    def _space(self, x: Tensor) -> Tensor:
-        """Where the prototypes live: the data's own space."""
+    def _embed(self, x: Tensor) -> Tensor:
+        """Map data to the space of the prototypes; here it is the data's own."""
         return x
 
     def _unit(self, spread: float) -> float:
-        """What a distance of 1 in training is in the user's units."""
+        """Return what a distance of 1 in training is in the user's units."""
         return spread**2
 
-    def _look_back(self, X: Array) -> None:
-        """Meet the training rows again, when all is learned."""
-
     def _start_temperature(
-        self, d: Tensor, labels: Tensor, t: Tensor, weight: Array | None
+        self,
+        d: Tensor,
+        labels: Tensor,
+        t: Tensor,
+        weight: Array | None,
     ) -> float:
-        """T of a loss that has one, in squared training units; 0 where `predict_proba` alone has it."""
+        """Return T of a loss that has one, in squared training units; 0 where none has."""
         return 0.0
+
+    def _learning_rate_shares(self) -> dict[str, float]:
+        """Return the steps of parameter groups as shares of the learning rate; default: 1."""
+        return {}
+
+    def _groups(self, layer: Euclidean) -> dict[str, list[Tensor]]:
+        """Return the parameters by the name under which they may be frozen."""
+        groups: dict[str, list[Tensor]] = {"prototypes": [layer.prototypes]}
+        if layer.metric_parameters:
+            groups["metric"] = [getattr(layer, name) for name in layer.metric_parameters]
+        return groups
+
+    def _finish(self, X: Array) -> None:
+        """Derive further attributes from the training rows, after everything is learned."""
+
+    # --- fit --------------------------------------------------------------------------------------
 
     def fit(
         self,
@@ -129,239 +213,183 @@ class GradientLVQ(LayeredClassifier):
 
         Parameters
         ----------
-        X, y : instances and labels of any type.
-        initial_prototypes : (prototypes, their labels); default: as `init` says.
-        sample_weight : one per row.
-        validation_data : (X, y) watched for early stopping.
+        X : array of shape (n, *shape)
+            Rows, series or images.
+        y : array of shape (n,)
+            Labels of any type.
+        initial_prototypes : tuple of two arrays, optional
+            Prototypes (K, *shape) to start from and their labels (K,), at least one of every
+            class; default: as `init` says.
+        sample_weight : array of shape (n,), optional
+            Weight of each row, at least 0; default: all equal.
+        validation_data : tuple of two arrays, optional
+            X and y of rows to watch for early stopping.
+
+        Returns
+        -------
+        self
         """
-        for earlier in ("omega_", "relevances_", "validation_history_", "_network"):
-            self.__dict__.pop(earlier, None)
-        X, t, weight = merged(*self._read_training(X, y, sample_weight))
-        self._check_options(validation_data is not None)
+        self._check_parameters()
+        self._forget()
+        rows = TrainingRows(*self._check_training_data(X, y, sample_weight)).merged()
+        self._check_combinations(validated=validation_data is not None)
         rng = generator(self.random_state)
         if self.class_weight is not None:
-            balance = self._balance(t, weight)
-            weight = balance if weight is None else weight * balance
-        held = None
-        if validation_data is not None:
-            held = self._pair(*validation_data, "validation_data")
-        elif self.validation_fraction:
-            rows, out = train_test_split(
-                np.arange(len(X)), test_size=self.validation_fraction, stratify=t, random_state=rng
-            )
-            held = X[out], t[out]
-            X, t, weight = X[rows], t[rows], None if weight is None else weight[rows]
-
-        center = np.average(X, axis=0, weights=weight)
-        spread = float(np.sqrt(np.average((X - center) ** 2, axis=0, weights=weight).mean())) or 1.0
+            rows = rows.balanced(self.class_weight, self.classes_)
+        rows, held = self._hold_out(rows, validation_data, rng)
+        scaling = Scaling.of(rows, DTYPES[self.dtype], self.device)
         seed = int(rng.randint(2**31))
-
-        def scaled(rows: Array) -> Tensor:
-            return torch.as_tensor(
-                (rows - center) / spread, dtype=DTYPES[self.dtype], device=self.device
-            )
-
         with seeded(seed):
-            x, columns = scaled(X), torch.from_numpy(t).to(self.device)
-            places = self._space(x)
+            training = scaling.examples(rows)
+            watched = None if held is None else scaling.examples(held)
+            places = self._embed(training.x)
             if initial_prototypes is None:
-                found, owner = self._initial(places, t, weight, rng)
+                prototypes, owner = self._initial(places, rows, rng)
             else:
-                rows, owner = self._pair(*initial_prototypes, "initial_prototypes")
-                if len(np.unique(owner)) < len(self.classes_):
-                    raise ValueError(
-                        f"initial_prototypes must hold one of every class {self.classes_.tolist()}, got "
-                        f"{np.unique(self.classes_[owner]).tolist()}."
-                    )
-                found = self._space(scaled(rows))
-            layer, labels = self._make_layer(found).eval(), torch.from_numpy(owner).to(self.device)
-            with torch.no_grad():
-                start = layer(x)
-            unit = self._unit(spread)
-            T = None if self.temperature is None else self.temperature / unit
-            self._training_temperature = T or self._start_temperature(
-                start, labels, columns, weight
-            )
-            watched = (
-                None
-                if held is None
-                else (scaled(held[0]), torch.from_numpy(held[1]).to(self.device))
-            )
-            self._descend(layer, labels, x, columns, weight, watched)
-            with torch.no_grad():
-                d = layer(x)
-            if not bool(d.isfinite().all()):
-                raise ValueError("training diverged in its last step; try a smaller lr.")
-        T = self._training_temperature or likely_temperature(d, columns, labels, weight)
-        self.temperature_ = T * unit
-        self._settle(layer.placed(torch.from_numpy(center), spread), self.classes_[owner])
-        self._look_back(X)
+                prototypes, owner = self._given(initial_prototypes, scaling)
+            layer = self._make_layer(prototypes).eval()
+            labels = torch.from_numpy(owner).to(self.device)
+            unit = self._unit(scaling.spread)
+            self._set_training_temperature(layer, labels, training, rows.weight, unit)
+            self._descend(layer, labels, training, watched)
+            distances = self._final_distances(layer, training.x)
+        temperature = self._training_temperature
+        if not temperature:
+            temperature = likely_temperature(distances, training.t, labels, rows.weight)
+        self.temperature_ = temperature * unit
+        center = torch.from_numpy(scaling.center)
+        placed = layer.placed(center, scaling.spread)
+        self._store_layer(placed, self.classes_[owner])
+        self._finish(rows.X)
         return self
+
+    def _forget(self) -> None:
+        """Remove attributes of an earlier fit that this one may not set."""
+        for name in ("omega_", "relevances_", "validation_history_", "_network"):
+            self.__dict__.pop(name, None)
+
+    def _hold_out(
+        self,
+        rows: TrainingRows,
+        validation_data: tuple[Any, Any] | None,
+        rng: np.random.RandomState,
+    ) -> tuple[TrainingRows, TrainingRows | None]:
+        """Return the rows to train on, and those to validate on, if any."""
+        if validation_data is not None:
+            X, t = self._check_pair(*validation_data, "validation_data")
+            return rows, TrainingRows(X, t)
+        if not self.validation_fraction:
+            return rows, None
+        return rows.split(self.validation_fraction, rng)
+
+    def _initial(
+        self,
+        places: Tensor,
+        rows: TrainingRows,
+        rng: np.random.RandomState,
+    ) -> tuple[Tensor, Array]:
+        """Choose the first prototypes (K, D) and their classes (K,) as `init` says."""
+        counts = self._counts(self.n_prototypes, rows.t)
+        values = places.detach().cpu().double().numpy()
+        found, owner = initial_prototypes(
+            values,
+            rows.t,
+            counts,
+            self.init,
+            rows.weight,
+            rng,
+        )
+        return torch.from_numpy(found).to(places), owner
+
+    def _given(
+        self,
+        prototypes: tuple[Any, Any],
+        scaling: Scaling,
+    ) -> tuple[Tensor, Array]:
+        """Check prototypes to start from; returns them (K, D) and their classes (K,)."""
+        X, owner = self._check_pair(*prototypes, "initial_prototypes")
+        present = np.unique(owner)
+        if len(present) < len(self.classes_):
+            raise ValueError(
+                "initial_prototypes must hold one of every class "
+                f"{self.classes_.tolist()}, got {self.classes_[present].tolist()}."
+            )
+        return self._embed(scaling.tensor(X)), owner
+
+    def _set_training_temperature(
+        self,
+        layer: Euclidean,
+        labels: Tensor,
+        training: Examples,
+        weight: Array | None,
+        unit: float,
+    ) -> None:
+        """Set T of the loss in training units; 0 where only `predict_proba` has one."""
+        if self.temperature is not None:
+            self._training_temperature = self.temperature / unit
+            return
+        with torch.no_grad():
+            d = layer(training.x)
+        self._training_temperature = self._start_temperature(d, labels, training.t, weight)
 
     def _descend(
         self,
         layer: Euclidean,
         labels: Tensor,
-        x: Tensor,
-        t: Tensor,
-        weight: Array | None,
-        held: tuple[Tensor, Tensor] | None,
+        training: Examples,
+        held: Examples | None,
     ) -> None:
-        """Train the layer in place, and note the curves."""
-        w = None if weight is None else torch.as_tensor(weight / weight.mean()).to(x)
-        groups = self._trained(layer)
-        optimizer = make_optimizer(self.optimizer, self.lr, groups, self._shares())
-        lookahead = None if self.lookahead is None else Lookahead(groups.values(), self.lookahead)
-        average = None if self.ema is None else running_average(layer, self.ema)
-
-        def objective(rows: Tensor, epoch: int = 0) -> Tensor:
-            with torch.autocast(x.device.type, torch.bfloat16, enabled=self.mixed_precision):
-                loss = self._loss(layer(x[rows]), labels, t[rows])
-            mean = (loss if w is None else loss * w[rows]).mean()
-            return mean + sum(term.penalty(layer, labels) for term in self.regularizers)
-
-        def after_step(*_: Any) -> None:
-            if lookahead is not None:
-                lookahead()
-            if "metric" not in self.frozen:
-                lr = optimizer.param_groups[-1]["lr"] / self._shares().get("metric", 1.0)
-                for term in self.regularizers:
-                    term.after_step(layer, lr)
-                layer.normalize()
-            if average is not None:
-                average.update_parameters(layer)
-                average.module.normalize()  # type: ignore[operator]
-
-        def watch() -> dict[str, float]:
-            assert held is not None
-            d = (layer if average is None else average.module)(held[0])
-            right = labels[d.argmin(1)] == held[1]
-            return {
-                "val_loss": float(self._loss(d, labels, held[1]).mean()),
-                "val_accuracy": float(right.double().mean()),
-            }
-
-        optimizer.register_step_post_hook(after_step)
-        history = train(
-            layer,
-            len(x),
-            objective,
-            optimizer,
-            make_schedule(self.scheduler, optimizer, self.max_iter),
-            watch=None if held is None else watch,
-            max_epochs=self.max_iter,
-            batch_size=self.batch_size or len(x),
-            patience=self.patience or self.max_iter,
-            accumulate=self.accumulate,
-            average=average,
-            restore_best=self.restore_best,
-            listener=lambda curves: sum(bool(callback(curves)) for callback in self.callbacks) > 0,
-            progress=self.verbose,
-        )
+        """Train the layer in place, and keep the curves."""
+        descent = LayerTraining(self, layer, labels, training, held)
+        history = descent.run()
         self.loss_history_ = np.array(history["train_loss"])
         self.n_iter_ = len(self.loss_history_)
-        with torch.no_grad():
-            self.loss_ = float(objective(torch.arange(len(x))))
+        self.loss_ = descent.total_loss()
         if held is not None:
             self.validation_history_ = {
-                name: np.array(history[name]) for name in ("val_loss", "val_accuracy")
+                "val_loss": np.array(history["val_loss"]),
+                "val_accuracy": np.array(history["val_accuracy"]),
             }
 
-    # --- pieces ---------------------------------------------------------------------------------------------
+    def _final_distances(self, layer: Euclidean, x: Tensor) -> Tensor:
+        """Compute the distances (n, K) of the training rows to what was learned."""
+        with torch.no_grad():
+            d: Tensor = layer(x)
+        if not bool(d.isfinite().all()):
+            raise ValueError("training diverged in its last step; try a smaller learning_rate.")
+        return d
 
-    def _balance(self, t: Array, weight: Array | None) -> Array:
-        """What `class_weight` makes of each row."""
-        if self.class_weight == "balanced":
-            total = np.bincount(t, weight)
-            return np.asarray(total.sum() / (len(total) * total)[t])
-        balance = np.asarray(compute_sample_weight(self.class_weight, self.classes_[t]))
-        if balance.min() <= 0:
-            raise ValueError(f"class_weight must be above 0, got {self.class_weight!r}.")
-        return balance
-
-    def _initial(
-        self, places: Tensor, t: Array, weight: Array | None, rng: Any
-    ) -> tuple[Tensor, Array]:
-        counts = self._counts(self.n_prototypes, t)
-        values = places.detach().cpu().double().numpy()
-        found, owner = initial_prototypes(values, t, counts, self.init, weight, rng)
-        return torch.from_numpy(found).to(places), owner
-
-    def _pair(self, X: Any, y: Any, name: str) -> tuple[Array, Array]:
-        """Instances and their classes as columns, checked."""
-        rows, columns = self._read(X), self._columns(y, name)
-        if len(rows) != len(columns):
-            raise ValueError(f"{name} holds {len(rows)} instances, but {len(columns)} labels.")
-        return rows, columns
-
-    def _columns(self, labels: Any, name: str) -> Array:
-        """Labels as columns of `classes_`."""
-        labels = np.asarray(labels)
-        unknown = set(labels.tolist()) - set(self.classes_.tolist())
-        if unknown:
-            raise ValueError(
-                f"{name} holds labels {sorted(unknown)} that y does not; classes: {self.classes_.tolist()}."
-            )
-        return np.asarray(np.searchsorted(self.classes_, labels))
-
-    def _groups(self, layer: Euclidean) -> dict[str, list[Tensor]]:
-        """Parameters by the name under which they may be frozen."""
-        groups: dict[str, list[Tensor]] = {"prototypes": [layer.prototypes]}
-        if layer.metric_parameters:
-            groups["metric"] = [getattr(layer, name) for name in layer.metric_parameters]
-        return groups
-
-    def _shares(self) -> dict[str, float]:
-        """The step of parameter groups, as a share of lr; 1 where it is not told."""
-        return {}
-
-    def _trained(self, layer: Euclidean) -> dict[str, list[Tensor]]:
+    def _trained_groups(self, layer: Euclidean) -> dict[str, list[Tensor]]:
+        """Return the groups of parameters that are not frozen."""
         groups = self._groups(layer)
-        unknown = set(self.frozen) - set(groups)
-        if unknown or len(set(self.frozen)) == len(groups):
+        frozen = set(self.frozen)
+        if frozen - set(groups) or len(frozen) == len(groups):
             raise ValueError(
-                f"frozen must name some, not all, of the groups {sorted(groups)}, got {self.frozen!r}."
+                f"frozen must name some, not all, of the groups {sorted(groups)}, got "
+                f"{self.frozen!r}."
             )
-        return {name: group for name, group in groups.items() if name not in self.frozen}
+        return {name: group for name, group in groups.items() if name not in frozen}
 
-    def _check_options(self, watched: bool) -> None:
-        """Options that could not be honored are refused."""
-        for name in ("max_iter", "batch_size", "patience", "accumulate"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ValueError(f"{name} must be at least 1, got {value}.")
-        if watched and self.validation_fraction:
+    # --- checks -----------------------------------------------------------------------------------
+
+    def _check_combinations(self, validated: bool) -> None:
+        """Refuse options that cannot be used together; `validated`: validation data are given."""
+        if validated and self.validation_fraction:
             raise ValueError("validation_fraction must be 0 where validation_data are given.")
-        if self.dtype not in DTYPES:
-            raise ValueError(f"dtype must be 'float32' or 'float64', got {self.dtype!r}.")
-        if self.accumulate > 1 and self.batch_size is None:
-            raise ValueError(f"accumulate={self.accumulate} needs a batch_size.")
-        if not (watched or self.validation_fraction) and (
-            self.patience is not None or not self.restore_best
-        ):
+        stops_early = self.patience is not None or not self.restore_best
+        if stops_early and not (validated or self.validation_fraction):
             raise ValueError(
                 "patience and restore_best need something held out: give validation_fraction, or "
                 "validation_data to fit."
             )
+        if self.accumulate > 1 and self.batch_size is None:
+            raise ValueError(f"accumulate={self.accumulate} needs a batch_size.")
         if self.mixed_precision and self.dtype != "float32":
             raise ValueError("mixed_precision=True needs dtype='float32'.")
-        if self.temperature is not None and self.temperature <= 0:
-            raise ValueError(f"temperature must be above 0, got {self.temperature}.")
-        shaping = [t for t in self.regularizers if type(t).after_step is not Regularizer.after_step]
-        if shaping and ("metric" in self.frozen or self.ema is not None):
-            raise ValueError(
-                f"{type(shaping[0]).__name__} shapes the metric step by step: not with a frozen metric, nor "
-                "with ema, whose average would undo it."
-            )
-
-
-def merged(X: Array, t: Array, weight: Array | None) -> tuple[Array, Array, Array | None]:
-    """Equal rows of a class become one, their weights added, in an order that is the rows' own.
-
-    So a weight of 2 is exactly the same as a row given twice, and the order of the rows does not matter.
-    """
-    key = row_seeds(X, 0, t)
-    _, first, group = np.unique(key, return_index=True, return_inverse=True)
-    if weight is None and len(first) == len(X):
-        return X[first], t[first], None
-    return X[first], t[first], np.bincount(group, weight)
+        for term in self.regularizers:
+            changes_metric = type(term).after_step is not Regularizer.after_step
+            if changes_metric and ("metric" in self.frozen or self.ema is not None):
+                raise ValueError(
+                    f"{type(term).__name__} changes the metric after every step: not with a "
+                    "frozen metric, nor with ema, whose average would undo it."
+                )

@@ -13,48 +13,107 @@ INITS = ("kmeans", "kmeans++", "means", "random")
 
 
 def initial_prototypes(
-    X: Array, t: Array, counts: Array, init: Init, weight: Array | None, rng: np.random.RandomState
+    X: Array,
+    t: Array,
+    counts: Array,
+    init: Init,
+    weight: Array | None,
+    rng: np.random.RandomState,
 ) -> tuple[Array, Array]:
-    """`counts[c]` prototypes of every class c, and the class of each.
+    """Place the first prototypes of every class.
 
-    init : "kmeans" (centers), "kmeans++" (rows far from each other), "random" (rows), or "means" (the class
-        mean; where a class has several they stand around it, for equal ones would never part).
+    Parameters
+    ----------
+    X : array of shape (n, features)
+        Training rows.
+    t : int array of shape (n,)
+        Class of each row, as a column.
+    counts : int array of shape (classes,)
+        Number of prototypes of each class.
+    init : {"kmeans", "kmeans++", "means", "random"}
+        Centers of k-means, rows far from each other, the class mean, or random rows. Where a
+        class has several, those of "means" are scattered around the mean: equal prototypes would
+        get equal gradients and never separate.
+    weight : array of shape (n,) or None
+        Weight of each row.
+    rng : numpy.random.RandomState
+        Source of random numbers.
+
+    Returns
+    -------
+    prototypes : array of shape (K, features)
+        The prototypes, class by class.
+    owner : int array of shape (K,)
+        Class of each prototype, as a column.
     """
-    if init not in INITS:
-        raise ValueError(f"init must be one of {', '.join(INITS)}, got {init!r}.")
     places = []
-    for c, k in enumerate(counts):
-        members = X[t == c]
-        w = None if weight is None else weight[t == c]
-        places.append(_within(members, int(k), init, w, rng))
-    return np.concatenate(places), np.repeat(np.arange(len(counts)), counts)
+    for c, count in enumerate(counts):
+        member = t == c
+        member_weight = None if weight is None else weight[member]
+        found = _within_class(X[member], int(count), init, member_weight, rng)
+        places.append(found)
+    owner = np.repeat(np.arange(len(counts)), counts)
+    return np.concatenate(places), owner
 
 
-def _within(
-    X: Array, k: int, init: Init, weight: Array | None, rng: np.random.RandomState
+def _within_class(
+    X: Array,
+    k: int,
+    init: Init,
+    weight: Array | None,
+    rng: np.random.RandomState,
 ) -> Array:
+    """Place k prototypes (k, features) among the rows of one class."""
     if init == "means" and k > 1:
         mean: Array = np.average(X, axis=0, weights=weight)
-        around: Array = mean + 0.1 * X.std(axis=0) * rng.standard_normal((k, X.shape[1]))
+        noise = rng.standard_normal((k, X.shape[1]))
+        around: Array = mean + 0.1 * X.std(axis=0) * noise
         return around
     if init == "random":
-        return X[rng.choice(len(X), k, replace=False)]
+        rows = rng.choice(len(X), k, replace=False)
+        return X[rows]
     if init in ("kmeans", "means"):
         return kmeans_centers(X, k, rng, weight)
     from sklearn.cluster import kmeans_plusplus
 
-    return np.asarray(kmeans_plusplus(X, k, sample_weight=weight, random_state=rng)[0])
+    centers, _ = kmeans_plusplus(X, k, sample_weight=weight, random_state=rng)
+    return np.asarray(centers)
 
 
 def kmeans_centers(
-    X: Array, k: int, random_state: Any, weight: Array | None = None, n_init: int = 1
+    X: Array,
+    k: int,
+    random_state: Any,
+    weight: Array | None = None,
+    n_init: int = 1,
 ) -> Array:
-    """k centers of rows (n, features), the best of `n_init` runs; some twice where too few rows differ."""
+    """Compute k centers of rows by k-means.
+
+    Parameters
+    ----------
+    X : array of shape (n, features)
+        Rows.
+    k : int
+        Number of centers; where fewer rows differ, centers are repeated.
+    random_state : int or numpy.random.RandomState
+        Seed of k-means.
+    weight : array of shape (n,), optional
+        Weight of each row.
+    n_init : int, default=1
+        Runs, of which the best one is kept.
+
+    Returns
+    -------
+    array of shape (k, features)
+        The centers.
+    """
     from sklearn.cluster import KMeans
 
     if k == 1:
         return np.asarray(np.average(X, axis=0, weights=weight, keepdims=True))
-    distinct = min(k, len({row.tobytes() for row in X}))
-    means = KMeans(distinct, n_init=n_init, random_state=random_state)
-    centers = means.fit(X, sample_weight=weight).cluster_centers_
-    return np.asarray(centers[np.arange(k) % distinct])
+    different_rows = {row.tobytes() for row in X}
+    n_centers = min(k, len(different_rows))
+    kmeans = KMeans(n_centers, n_init=n_init, random_state=random_state)
+    centers = kmeans.fit(X, sample_weight=weight).cluster_centers_
+    repeated = np.arange(k) % n_centers
+    return np.asarray(centers[repeated])

@@ -1,126 +1,231 @@
-"""Squared distances to prototypes, plain and in learned metrics: the part of a model that is trained."""
+"""Layers that compute squared distances to prototypes, plain or in a learned metric."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
+from typing_extensions import override
 
 
 class Euclidean(nn.Module):
-    """d(x, w) = ‖x − w‖².
+    """Compute d(x, w) = ‖x − w‖² from rows to prototypes.
 
-    `center` is only where the arithmetic has its origin: |x|² + |w|² − 2x·w loses digits far from it.
+    Parameters
+    ----------
+    prototypes : Tensor of shape (K, D)
+        Where the prototypes are.
+    center : Tensor of shape (D,), optional
+        Origin of the arithmetic; default: zero. It does not change the distances, but
+        |x|² + |w|² − 2x·w loses digits for data far from the origin.
     """
 
     center: Tensor
     #: names of the parameters besides the prototypes
     metric_parameters: tuple[str, ...] = ()
 
-    def __init__(self, prototypes: Tensor, center: Tensor | None = None) -> None:
+    def __init__(
+        self,
+        prototypes: Tensor,
+        center: Tensor | None = None,
+    ) -> None:
         super().__init__()
+        if center is None:
+            center = torch.zeros_like(prototypes[0])
         self.prototypes = nn.Parameter(prototypes)
-        self.register_buffer(
-            "center", torch.zeros_like(prototypes[0]) if center is None else center
-        )
+        self.register_buffer("center", center)
 
     def forward(self, x: Tensor) -> Tensor:
-        """(n, K) squared distances of rows (n, D), in the dtype and on the device of x."""
+        """Return the (n, K) squared distances of rows (n, D), in the dtype and device of x."""
         center = self.center.to(x)
-        return self._between(x - center, self.prototypes.to(x) - center)
+        prototypes = self.prototypes.to(x)
+        return self._between(x - center, prototypes - center)
 
     def _between(self, x: Tensor, w: Tensor) -> Tensor:
+        """Compute the (n, K) squared distances of centered rows to centered prototypes."""
         return squared_distance(x, w)
 
     def normalize(self) -> None:
         """Bring the metric back to its scale, after a step."""
 
     def placed(self, center: Tensor, scale: float) -> Euclidean:
-        """The same layer for data in other units, x·scale + center: d grows by scale²."""
+        """Return the same layer for data in other units, x·scale + center: d grows by scale²."""
         prototypes = self.prototypes.detach().to(center) * scale + center
-        metric = {name: getattr(self, name).detach().to(center) for name in self.metric_parameters}
+        metric = {}
+        for name in self.metric_parameters:
+            metric[name] = getattr(self, name).detach().to(center)
         return type(self)(prototypes, center=center, **metric)
 
 
 class Relevance(Euclidean):
-    """d(x, w) = Σ_j λ_j (x_j − w_j)²,   λ ≥ 0, Σλ = 1 (GRLVQ)."""
+    """Compute d(x, w) = Σ_j λ_j (x_j − w_j)² with λ ≥ 0 and Σλ = 1, as GRLVQ does.
+
+    Parameters
+    ----------
+    prototypes : Tensor of shape (K, D)
+        Where the prototypes are.
+    relevances : Tensor of shape (D,)
+        λ.
+    center : Tensor of shape (D,), optional
+        Origin of the arithmetic.
+    """
 
     metric_parameters = ("relevances",)
 
     def __init__(
-        self, prototypes: Tensor, relevances: Tensor, center: Tensor | None = None
+        self,
+        prototypes: Tensor,
+        relevances: Tensor,
+        center: Tensor | None = None,
     ) -> None:
         super().__init__(prototypes, center)
         self.relevances = nn.Parameter(relevances)
 
+    @override
     def _between(self, x: Tensor, w: Tensor) -> Tensor:
         lam = self.relevances.to(x)
-        squared = (x.square() @ lam)[:, None] + w.square() @ lam - 2 * x @ (lam * w).T
+        x_norms = x.square() @ lam  # (n,)
+        w_norms = w.square() @ lam  # (K,)
+        products = 2 * x @ (lam * w).T  # (n, K)
+        squared = x_norms[:, None] + w_norms - products
         return squared.clamp_min(0)
 
+    @override
     @torch.no_grad()
     def normalize(self) -> None:
         self.relevances.clamp_(min=0)
-        self.relevances.div_(positive(self.relevances.sum()))
+        total = self.relevances.sum()
+        self.relevances.div_(require_positive(total))
 
 
 class Matrix(Euclidean):
-    """d(x, w) = ‖Ω(x − w)‖²,   Ω of shape (rank, D), trace ΩᵀΩ = 1 (GMLVQ)."""
+    """Compute d(x, w) = ‖Ω(x − w)‖² with trace ΩᵀΩ = 1, as GMLVQ does.
+
+    Parameters
+    ----------
+    prototypes : Tensor of shape (K, D)
+        Where the prototypes are.
+    omega : Tensor of shape (rank, D)
+        Ω.
+    center : Tensor of shape (D,), optional
+        Origin of the arithmetic.
+    """
 
     metric_parameters = ("omega",)
 
-    def __init__(self, prototypes: Tensor, omega: Tensor, center: Tensor | None = None) -> None:
+    def __init__(
+        self,
+        prototypes: Tensor,
+        omega: Tensor,
+        center: Tensor | None = None,
+    ) -> None:
         super().__init__(prototypes, center)
         self.omega = nn.Parameter(omega)
 
+    @override
     def _between(self, x: Tensor, w: Tensor) -> Tensor:
         omega = self.omega.to(x)
         return squared_distance(x @ omega.T, w @ omega.T)
 
+    @override
     @torch.no_grad()
     def normalize(self) -> None:
-        self.omega.div_(positive(self.omega.norm()))
+        size = self.omega.norm()
+        self.omega.div_(require_positive(size))
 
 
 class LocalMatrix(Matrix):
-    """d(x, w_k) = ‖Ω_k(x − w_k)‖²,   Ω of shape (K, rank, D), trace Ω_kᵀΩ_k = 1 (LGMLVQ)."""
+    """Compute d(x, w_k) = ‖Ω_k(x − w_k)‖² with trace Ω_kᵀΩ_k = 1, as LGMLVQ does.
 
+    Ω has the shape (K, rank, D): every prototype has its own.
+    """
+
+    @override
     def _between(self, x: Tensor, w: Tensor) -> Tensor:
         omega = self.omega.to(x)
-        images = (x @ omega.flatten(0, 1).T).unflatten(1, omega.shape[:2])
-        differences: Tensor = images - torch.einsum("kd,krd->kr", w, omega)
+        stacked = omega.flatten(0, 1)  # (K * rank, D)
+        x_images = (x @ stacked.T).unflatten(1, omega.shape[:2])  # (n, K, rank)
+        w_images = torch.einsum("kd,krd->kr", w, omega)
+        differences: Tensor = x_images - w_images
         return differences.square().sum(2)
 
+    @override
     @torch.no_grad()
     def normalize(self) -> None:
-        self.omega.div_(positive(self.omega.flatten(1).norm(dim=1))[:, None, None])
+        sizes = self.omega.flatten(1).norm(dim=1)  # (K,)
+        self.omega.div_(require_positive(sizes)[:, None, None])
 
 
 def squared_distance(x: Tensor, w: Tensor) -> Tensor:
-    """‖x_i − w_k‖² for all pairs, by one matrix product; the caller centers the data."""
-    return (x.square().sum(1, keepdim=True) + w.square().sum(1) - 2 * x @ w.T).clamp_min(0)
+    """Compute ‖x_i − w_k‖² for all pairs by one matrix product.
+
+    Parameters
+    ----------
+    x : Tensor of shape (n, D)
+        Rows, centered by the caller.
+    w : Tensor of shape (K, D)
+        Prototypes, centered the same way.
+
+    Returns
+    -------
+    Tensor of shape (n, K)
+        Squared distances, never negative.
+    """
+    x_norms = x.square().sum(1, keepdim=True)  # (n, 1)
+    w_norms = w.square().sum(1)  # (K,)
+    squared = x_norms + w_norms - 2 * x @ w.T
+    return squared.clamp_min(0)
 
 
-def positive(scale: Tensor) -> Tensor:
-    """`scale`, checked: a metric whose relevances are all zero tells nothing apart."""
+def require_positive(scale: Tensor) -> Tensor:
+    """Return `scale` if all of it is positive: a metric without relevances separates nothing."""
     if not bool((scale > 0).all()):
-        raise ValueError("Every relevance became zero: use a smaller l1_weight or lr.")
+        raise ValueError("Every relevance became zero: use a smaller l1_weight or learning_rate.")
     return scale
 
 
-def make_layer(metric: str, rank: int | None, prototypes: Tensor) -> Euclidean:
-    """A layer whose metric starts as the Euclidean one, at scale 1.
+def make_layer(
+    metric: str,
+    rank: int | None,
+    prototypes: Tensor,
+) -> Euclidean:
+    """Build a layer whose metric starts as the Euclidean one, at scale 1.
 
-    `rank` keeps the axes along which the prototypes differ most.
+    Parameters
+    ----------
+    metric : {"euclidean", "relevance", "matrix", "local"}
+        Kind of the metric.
+    rank : int or None
+        Number of rows of Ω; it keeps the axes along which the prototypes differ most.
+    prototypes : Tensor of shape (K, D)
+        Where the prototypes start.
+
+    Returns
+    -------
+    Euclidean
+        A layer of the class that the metric asks for.
     """
-    K, D = prototypes.shape
     if metric == "euclidean":
         return Euclidean(prototypes)
+    n_prototypes, n_features = prototypes.shape
     if metric == "relevance":
-        return Relevance(prototypes, torch.full_like(prototypes[0], 1 / D))
-    omega = torch.eye(D, dtype=prototypes.dtype, device=prototypes.device)
-    if rank is not None and rank < D:
-        omega = torch.linalg.svd(prototypes - prototypes.mean(0)).Vh[:rank]
-    omega = omega / omega.norm()
+        relevances = torch.full_like(prototypes[0], 1 / n_features)
+        return Relevance(prototypes, relevances)
+    omega = _initial_omega(rank, prototypes)
     if metric == "matrix":
         return Matrix(prototypes, omega)
-    return LocalMatrix(prototypes, omega.repeat(K, 1, 1))
+    return LocalMatrix(prototypes, omega.repeat(n_prototypes, 1, 1))
+
+
+def _initial_omega(rank: int | None, prototypes: Tensor) -> Tensor:
+    """Return Ω (rank, D) of norm 1: the identity, or the leading axes of the prototypes."""
+    n_features = prototypes.shape[1]
+    omega = torch.eye(
+        n_features,
+        dtype=prototypes.dtype,
+        device=prototypes.device,
+    )
+    if rank is not None and rank < n_features:
+        centered = prototypes - prototypes.mean(0)
+        omega = torch.linalg.svd(centered).Vh[:rank]
+    normalized: Tensor = omega / omega.norm()
+    return normalized

@@ -1,32 +1,60 @@
-"""The LVQ family: one descent, one distance, and a loss each."""
+"""The LVQ family: one gradient descent, one distance, and a loss for each model."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 from torch import Tensor
+from typing_extensions import override
 
+from ..validation import Integer, Nothing, OneOf, Real, Rule
 from . import losses
 from .estimator import Array
 from .gradient import GradientLVQ
+from .gradient_rules import accept_old_names
 from .layers import Euclidean
-
-Metric = Literal["euclidean", "relevance", "matrix", "local"]
-TRANSFERS = ("identity", "sigmoid", "swish")
 
 
 def same_class(labels: Tensor, t: Tensor) -> Tensor:
-    """(n, K): which prototypes are of a row's own class."""
+    """Return which prototypes are of a row's own class.
+
+    Parameters
+    ----------
+    labels : int Tensor of shape (K,)
+        Class of each prototype.
+    t : int Tensor of shape (n,)
+        Class of each row.
+
+    Returns
+    -------
+    bool Tensor of shape (n, K)
+        True where the two are equal.
+    """
     return t[:, None] == labels
 
 
+@accept_old_names
 @dataclass(eq=False, repr=False, kw_only=True)
 class LVQ1(GradientLVQ):
-    """Kohonen's first rule: the winner moves toward a row of its class and away from any other.
+    """Learn prototypes by Kohonen's first rule, LVQ1.
 
-    Other parameters: those of every gradient model.
+    The nearest prototype moves toward a row of its class and away from a row of any other:
+    gradient descent on ±‖x − w‖² of the nearest prototype w.
+
+    Parameters
+    ----------
+    n_prototypes : int or dict from label to int, default=1
+        Prototypes per class.
+    **options
+        The options of `contrafact.prototypes.gradient.GradientLVQ`, by name.
+
+    References
+    ----------
+    Kohonen: The self-organizing map. Proceedings of the IEEE 78, 1990.
+    doi:10.1109/5.58325
 
     Examples
     --------
@@ -36,18 +64,38 @@ class LVQ1(GradientLVQ):
     True
     """
 
-    def _loss(self, d: Tensor, labels: Tensor, t: Tensor) -> Tensor:
+    @override
+    def _loss(
+        self,
+        d: Tensor,
+        labels: Tensor,
+        t: Tensor,
+    ) -> Tensor:
         return losses.lvq1(d, same_class(labels, t))
 
 
+@accept_old_names
 @dataclass(eq=False, repr=False, kw_only=True)
 class LVQ21(GradientLVQ):
-    """Kohonen's LVQ 2.1: near the boundary the nearest right prototype is drawn in, the nearest wrong one
-    pushed away.
+    """Learn prototypes by Kohonen's LVQ 2.1.
+
+    For rows near the boundary the nearest prototype of the right class is drawn in and the
+    nearest one of a wrong class is pushed away.
 
     Parameters
     ----------
-    window : how near: min(√(d⁺/d⁻), √(d⁻/d⁺)) > (1 − window)/(1 + window); between 0 and 1.
+    n_prototypes : int or dict from label to int, default=1
+        Prototypes per class.
+    window : float, default=0.3
+        Which rows count: those with min(√(d⁺/d⁻), √(d⁻/d⁺)) > (1 − window)/(1 + window), where d⁺
+        and d⁻ are the squared distances to the two prototypes; between 0 and 1.
+    **options
+        The options of `contrafact.prototypes.gradient.GradientLVQ`, by name.
+
+    References
+    ----------
+    Kohonen: The self-organizing map. Proceedings of the IEEE 78, 1990.
+    doi:10.1109/5.58325
 
     Examples
     --------
@@ -59,15 +107,22 @@ class LVQ21(GradientLVQ):
 
     window: float = 0.3
 
-    def _loss(self, d: Tensor, labels: Tensor, t: Tensor) -> Tensor:
-        if not 0 < self.window < 1:
-            raise ValueError(f"window must lie between 0 and 1, got {self.window}.")
+    rules: ClassVar[Mapping[str, Rule]] = {"window": Real(above=0, below=1)}
+
+    @override
+    def _loss(
+        self,
+        d: Tensor,
+        labels: Tensor,
+        t: Tensor,
+    ) -> Tensor:
         return losses.lvq21(d, same_class(labels, t), self.window)
 
 
+@accept_old_names
 @dataclass(eq=False, repr=False, kw_only=True)
 class GLVQ(GradientLVQ):
-    """Generalized LVQ (Sato, Yamada 1995).
+    """Learn prototypes by generalized LVQ.
 
         minimize over the prototypes   mean f(μ),    μ = (d⁺ − d⁻)/(d⁺ + d⁻),    d = ‖x − w‖²
 
@@ -75,11 +130,20 @@ class GLVQ(GradientLVQ):
 
     Parameters
     ----------
-    transfer : f: "sigmoid" σ(βμ), "swish" μσ(βμ), or "identity".
-    beta : β of the first two; default 1.5.
-    margin : a row counts only until μ < −margin: f(max(μ + margin, 0)).
+    n_prototypes : int or dict from label to int, default=1
+        Prototypes per class.
+    transfer : {"sigmoid", "swish", "identity"}, default="sigmoid"
+        f: σ(βμ), μσ(βμ), or μ itself.
+    beta : float, optional
+        β of the first two; default: 1.5.
+    margin : float, optional
+        Rows count only until μ < −margin: f(max(μ + margin, 0)); default: they always count.
+    **options
+        The options of `contrafact.prototypes.gradient.GradientLVQ`, by name.
 
-    Other parameters: those of every gradient model.
+    References
+    ----------
+    Sato, Yamada: Generalized learning vector quantization. NIPS 1995.
 
     Examples
     --------
@@ -93,46 +157,79 @@ class GLVQ(GradientLVQ):
     beta: float | None = None
     margin: float | None = None
 
-    def _loss(self, d: Tensor, labels: Tensor, t: Tensor) -> Tensor:
-        if self.transfer not in TRANSFERS:
-            raise ValueError(
-                f"transfer must be one of {', '.join(TRANSFERS)}, got {self.transfer!r}."
-            )
+    rules: ClassVar[Mapping[str, Rule]] = {
+        "transfer": OneOf("identity", "sigmoid", "swish"),
+        "beta": Real(above=0) | Nothing(),
+        "margin": Real() | Nothing(),
+    }
+
+    @override
+    def _loss(
+        self,
+        d: Tensor,
+        labels: Tensor,
+        t: Tensor,
+    ) -> Tensor:
+        same = same_class(labels, t)
+        beta = 1.5 if self.beta is None else self.beta
+        return losses.glvq(
+            d,
+            same,
+            self.transfer,
+            beta,
+            self.margin,
+        )
+
+    @override
+    def _check_combinations(self, validated: bool) -> None:
+        super()._check_combinations(validated)
         if self.transfer == "identity" and self.beta is not None:
             raise ValueError(f"beta={self.beta} needs transfer='sigmoid' or 'swish'.")
-        if self.beta is not None and not self.beta > 0:
-            raise ValueError(f"beta must be above 0, got {self.beta}.")
-        beta = 1.5 if self.beta is None else self.beta
-        return losses.glvq(d, same_class(labels, t), self.transfer, beta, self.margin)
 
 
+@accept_old_names
 @dataclass(eq=False, repr=False, kw_only=True)
 class WithMetric(GradientLVQ):
-    """Learns a metric, and tells it: `relevances_` and, where it is a matrix, `omega_`.
+    """Learn a metric, and expose it as `relevances_` and, where it is a matrix, `omega_`.
 
-    metric_lr : step of the metric as a share of lr, default 0.1. A metric as fast as the prototypes overfits:
-        breast cancer, GMLVQ, 5 folds by 3 seeds, 0.965 with equal steps, 0.973 with a tenth.
+    Parameters
+    ----------
+    metric_learning_rate : float, optional
+        Step of the metric as a share of `learning_rate`; default: 0.1. A metric that learns as
+        fast as the prototypes overfits: breast cancer, GMLVQ, 5 folds by 3 seeds, accuracy 0.965
+        with equal steps, 0.973 with a tenth.
     """
 
-    metric_lr: float | None = None
+    metric_learning_rate: float | None = None
 
-    def _shares(self) -> dict[str, float]:
-        if self.metric_lr is not None and self._metric()[0] == "euclidean":
+    rules: ClassVar[Mapping[str, Rule]] = {
+        "metric_learning_rate": Real(above=0) | Nothing(),
+        "rank": Integer(at_least=1) | Nothing(),
+    }
+
+    @override
+    def _learning_rate_shares(self) -> dict[str, float]:
+        if self.metric_learning_rate is None:
+            return {"metric": 0.1}
+        return {"metric": self.metric_learning_rate}
+
+    @override
+    def _check_combinations(self, validated: bool) -> None:
+        super()._check_combinations(validated)
+        kind, rank = self._metric()
+        if self.metric_learning_rate is not None and kind == "euclidean":
             raise ValueError(
-                f"metric_lr={self.metric_lr} needs a metric that is learned, got 'euclidean'."
+                f"metric_learning_rate={self.metric_learning_rate} needs a metric that is "
+                "learned, got 'euclidean'."
             )
-        return {"metric": 0.1 if self.metric_lr is None else self.metric_lr}
-
-    def _checked_rank(self) -> int | None:
-        rank: int | None = getattr(self, "rank", None)
-        if rank is not None and not 1 <= rank <= self.n_features_in_:
+        if rank is not None and rank > self.n_features_in_:
             raise ValueError(
-                f"rank must lie between 1 and {self.n_features_in_}, the features; got {rank}."
+                f"rank must be at most {self.n_features_in_}, the number of features; got {rank}."
             )
-        return rank
 
-    def _settle(self, layer: Euclidean, labels: Array) -> None:
-        super()._settle(layer, labels)
+    @override
+    def _store_layer(self, layer: Euclidean, labels: Array) -> None:
+        super()._store_layer(layer, labels)
         for name in layer.metric_parameters:
             values = getattr(layer, name).cpu().numpy()
             if name == "omega":
@@ -142,111 +239,130 @@ class WithMetric(GradientLVQ):
                 self.relevances_ = values
 
 
+@accept_old_names
 @dataclass(eq=False, repr=False, kw_only=True)
 class GRLVQ(WithMetric, GLVQ):
-    """GLVQ that learns how much each feature counts (Hammer, Villmann 2002).
+    """Learn prototypes and the relevance of each feature: generalized relevance LVQ.
 
         d(x, w) = Σ_j λ_j (x_j − w_j)²,    λ ≥ 0,  Σλ = 1
 
-    Fitted attribute: `relevances_` λ. Parameters: those of GLVQ.
+    Parameters
+    ----------
+    n_prototypes : int or dict from label to int, default=1
+        Prototypes per class.
+    metric_learning_rate : float, optional
+        Step of λ as a share of `learning_rate`; default: 0.1.
+    **options
+        The options of GLVQ, by name.
+
+    Attributes
+    ----------
+    relevances_ : array of shape (D,)
+        λ.
+
+    References
+    ----------
+    Hammer, Villmann: Generalized relevance learning vector quantization. Neural Networks 15,
+    2002. doi:10.1016/S0893-6080(02)00079-5
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> GRLVQ(random_state=0).fit(X, y).relevances_.argsort()[-2:].tolist()
+    [2, 3]
     """
 
+    @override
     def _metric(self) -> tuple[str, int | None]:
         return "relevance", None
 
 
+@accept_old_names
 @dataclass(eq=False, repr=False, kw_only=True)
 class GMLVQ(WithMetric, GLVQ):
-    """GLVQ that learns a matrix (Schneider, Biehl, Hammer 2009).
+    """Learn prototypes and a matrix of relevances: generalized matrix LVQ.
 
         d(x, w) = ‖Ω(x − w)‖²,    trace ΩᵀΩ = 1
 
-    Fitted attributes: `omega_` (rank, D), `relevances_`, the diagonal of ΩᵀΩ.
-
     Parameters
     ----------
-    rank : rows of Ω; default: the number of features.
+    n_prototypes : int or dict from label to int, default=1
+        Prototypes per class.
+    rank : int, optional
+        Rows of Ω; default: the number of features.
+    metric_learning_rate : float, optional
+        Step of Ω as a share of `learning_rate`; default: 0.1.
+    **options
+        The options of GLVQ, by name.
 
-    Other parameters: those of GLVQ.
+    Attributes
+    ----------
+    omega_ : array of shape (rank, D)
+        Ω.
+    relevances_ : array of shape (D,)
+        The diagonal of ΩᵀΩ.
+
+    References
+    ----------
+    Schneider, Biehl, Hammer: Adaptive relevance matrices in learning vector quantization. Neural
+    Computation 21, 2009. doi:10.1162/neco.2009.11-08-908
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> GMLVQ(rank=2, random_state=0).fit(X, y).omega_.shape
+    (2, 4)
     """
 
     rank: int | None = None
 
+    @override
     def _metric(self) -> tuple[str, int | None]:
-        return "matrix", self._checked_rank()
+        return "matrix", self.rank
 
 
+@accept_old_names
 @dataclass(eq=False, repr=False, kw_only=True)
 class LGMLVQ(WithMetric, GLVQ):
-    """GMLVQ with a matrix for each prototype.
+    """Learn prototypes and a matrix for each of them: localized generalized matrix LVQ.
 
         d(x, w_k) = ‖Ω_k(x − w_k)‖²,    trace Ω_kᵀΩ_k = 1
 
-    Fitted attributes: `omega_` (K, rank, D), `relevances_` (K, D). Parameters: those of GMLVQ.
-    """
-
-    rank: int | None = None
-
-    def _metric(self) -> tuple[str, int | None]:
-        return "local", self._checked_rank()
-
-
-@dataclass(eq=False, repr=False, kw_only=True)
-class SoftLVQ(WithMetric):
-    """What soft models share: a temperature T in the loss, and any metric.
-
-    T defaults to the mean distance of rows to their nearest own prototype at the start, times `softness`.
-    """
-
-    metric: Metric = "euclidean"
-    rank: int | None = None
-
-    softness: ClassVar[float] = 0.2
-
-    def _metric(self) -> tuple[str, int | None]:
-        if self.metric not in ("euclidean", "relevance", "matrix", "local"):
-            raise ValueError(
-                f"metric must be 'euclidean', 'relevance', 'matrix' or 'local', got {self.metric!r}."
-            )
-        if self.rank is not None and self.metric in ("euclidean", "relevance"):
-            raise ValueError(f"rank={self.rank} needs metric='matrix' or 'local'.")
-        return self.metric, self._checked_rank()
-
-    def _start_temperature(
-        self, d: Tensor, labels: Tensor, t: Tensor, weight: Array | None
-    ) -> float:
-        nearest = losses.nearest_two(d, same_class(labels, t))[0].cpu().numpy()
-        return self.softness * float(np.average(nearest, weights=weight)) or 1.0
-
-
-@dataclass(eq=False, repr=False, kw_only=True)
-class RSLVQ(SoftLVQ):
-    """Robust soft LVQ (Seo, Obermayer 2003), with metric="matrix" its matrix form.
-
-        minimize   −mean log Σ_{k of the class} p(k | x),     p(k | x) = softmax(−d/T)_k
-
     Parameters
     ----------
-    metric, rank : "euclidean", "relevance", "matrix" or "local" as in GLVQ, GRLVQ, GMLVQ and LGMLVQ.
-    temperature : T, in units of d.
+    n_prototypes : int or dict from label to int, default=1
+        Prototypes per class.
+    rank : int, optional
+        Rows of every Ω_k; default: the number of features.
+    metric_learning_rate : float, optional
+        Step of the Ω_k as a share of `learning_rate`; default: 0.1.
+    **options
+        The options of GLVQ, by name.
 
-    Other parameters: those of every gradient model.
+    Attributes
+    ----------
+    omega_ : array of shape (K, rank, D)
+        Ω_k of every prototype.
+    relevances_ : array of shape (K, D)
+        The diagonals of Ω_kᵀΩ_k.
+
+    References
+    ----------
+    Schneider, Biehl, Hammer: Adaptive relevance matrices in learning vector quantization. Neural
+    Computation 21, 2009. doi:10.1162/neco.2009.11-08-908
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> LGMLVQ(rank=2, random_state=0).fit(X, y).omega_.shape
+    (3, 2, 4)
     """
 
-    def _loss(self, d: Tensor, labels: Tensor, t: Tensor) -> Tensor:
-        return losses.rslvq(d, same_class(labels, t), self._training_temperature)
+    rank: int | None = None
 
-
-@dataclass(eq=False, repr=False, kw_only=True)
-class CELVQ(SoftLVQ):
-    """Cross-entropy LVQ: the class probabilities themselves are learned.
-
-        minimize   −mean log P(y | x),     P(c | x) = softmax(−d_c/T)
-
-    with d_c the distance to the nearest prototype of class c.
-
-    Parameters: those of RSLVQ.
-    """
-
-    def _loss(self, d: Tensor, labels: Tensor, t: Tensor) -> Tensor:
-        return losses.cross_entropy(d, labels, t, self._training_temperature)
+    @override
+    def _metric(self) -> tuple[str, int | None]:
+        return "local", self.rank

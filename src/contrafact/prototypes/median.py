@@ -3,56 +3,84 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from typing import Any, Literal
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import torch
 from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+from typing_extensions import Self, override
 
-from .estimator import Array, Counts, PrototypeClassifier, generator, likely_temperature
+from ..validation import Integer, Nothing, OneOf, Real, Rule, Satisfies
+from .estimator import Array, Counts, PrototypeClassifier, generator
 from .layers import Euclidean
 from .losses import class_scores
+from .option_rules import BAND, COUNTS, SEED
+from .temperature import likely_temperature
 
-METRICS = ("euclidean", "dtw", "precomputed")
-OBJECTIVES = ("sigmoid", "glvq", "rslvq")
-INITS = ("greedy", "kmeans++", "random")
+if TYPE_CHECKING:
+    from .swap_columns import Columns
+    from .swap_costs import Cost
 
 
 class MedianLVQ(PrototypeClassifier):
-    """Learning vector quantization whose prototypes are data points, by exact swap search.
+    """Learn which data points are the prototypes, by exact swap search.
 
         min over prototype sets   Σ_i w_i f(μ_i),     μ_i = (d⁺_i − d⁻_i) / (d⁺_i + d⁻_i)
 
-    with d⁺ and d⁻ a sample's dissimilarities to the nearest prototype of its own class and of the others.
-    Each prototype in turn goes where the cost, with all others in place, is least among the samples of its
-    class, until no single swap lowers it. Only dissimilarities are needed, and they may be asymmetric. After
-    Nebel, Hammer, Frohberg, Villmann (Neurocomputing 169, 2015), with swaps in place of their expectation
+    with d⁺ and d⁻ a sample's dissimilarities to the nearest prototype of its own class and of the
+    others. Each prototype in turn goes where the cost, with all others in place, is least among
+    the samples of its class, until no single swap lowers it. Only dissimilarities are needed, and
+    they may be asymmetric. After Nebel et al., with swaps in place of their expectation
     maximization.
 
     Parameters
     ----------
-    n_prototypes : per class: one number, or a dict from label to number. Prototypes are at different places,
-        so a class with fewer different points has fewer.
-    metric : "euclidean" (not squared), "dtw" (series), "precomputed" (X is D, with D[i, j] the dissimilarity
-        from sample i to training sample j), or a function of two instances, called for all pairs.
-    objective : "sigmoid": f(μ) = βμ/√(1 + β²μ²), β = 7, close to counting errors; "glvq": f(μ) = −log(4 − μ);
-        "rslvq": the cost is −Σ_i w_i log(Σ_{k of own class} e^{−d_ik/T} / Σ_k e^{−d_ik/T}).
-    init : "greedy" (each where it shortens the ways within its class most), "kmeans++" or "random".
-    temperature : T of "rslvq" and of `predict_proba`; default: 0.3 × the mean d⁺ at the start for "rslvq",
-        else the one under which the training labels are most probable.
-    window : the band of DTW, as a share of the length; default: none.
-    max_sweeps : at most so many rounds over the prototypes.
-    random_state : for "kmeans++" and "random".
+    n_prototypes : int or dict from label to int, default=1
+        Prototypes per class. They are at different places, so a class with fewer different points
+        has fewer.
+    metric : {"euclidean", "dtw", "precomputed"} or function, default="euclidean"
+        Euclidean distance (not squared), dynamic time warping of series, X as a matrix D with
+        D[i, j] the dissimilarity from sample i to training sample j, or a function of two
+        instances, called for all pairs.
+    objective : {"sigmoid", "glvq", "rslvq"}, default="sigmoid"
+        "sigmoid": f(μ) = βμ/√(1 + β²μ²), β = 7, close to counting errors; "glvq":
+        f(μ) = −log(4 − μ); "rslvq": the cost is
+        −Σ_i w_i log(Σ_{k of own class} e^{−d_ik/T} / Σ_k e^{−d_ik/T}).
+    init : {"greedy", "kmeans++", "random"}, default="greedy"
+        Where prototypes start; "greedy": each where it lowers the dissimilarities within its class
+        most.
+    temperature : float, optional
+        T of "rslvq" and of `predict_proba`, in units of the dissimilarity; default: 0.3 times the
+        mean d⁺ at the start for "rslvq", else the one under which the training labels are most
+        probable.
+    window : float, optional
+        Sakoe-Chiba band of DTW, as a fraction of the length; default: no band.
+    max_sweeps : int, default=100
+        Largest number of rounds over the prototypes.
+    random_state : int or RandomState, optional
+        Seed of "kmeans++" and "random"; default: draw one.
 
     Attributes
     ----------
-    prototype_indices_ : the rows of X that are the prototypes.
-    prototypes_ : the prototypes themselves; None for "precomputed".
-    cost_ : the cost reached, also called `loss_`; loss_history_ : the cost at the start and after each swap.
-    n_iter_ : sweeps.
+    prototype_indices_ : int array of shape (K,)
+        The rows of X that are the prototypes.
+    prototypes_ : array of shape (K, *shape) or None
+        The prototypes themselves; None for "precomputed".
+    cost_, loss_ : float
+        The cost reached.
+    loss_history_ : list of float
+        The cost at the start and after each swap.
+    n_iter_ : int
+        Rounds.
+
+    References
+    ----------
+    Nebel, Hammer, Frohberg, Villmann: Median variants of learning vector quantization for learning
+    of dissimilarity data. Neurocomputing 169, 2015. doi:10.1016/j.neucom.2014.12.096
 
     Examples
     --------
@@ -66,6 +94,16 @@ class MedianLVQ(PrototypeClassifier):
     """
 
     squared = False
+    rules: ClassVar[Mapping[str, Rule]] = {
+        "n_prototypes": COUNTS,
+        "metric": OneOf("euclidean", "dtw", "precomputed") | Satisfies(callable, "a function"),
+        "objective": OneOf("sigmoid", "glvq", "rslvq"),
+        "init": OneOf("greedy", "kmeans++", "random"),
+        "temperature": Real(above=0) | Nothing(),
+        "window": BAND,
+        "max_sweeps": Integer(at_least=1),
+        "random_state": SEED,
+    }
 
     def __init__(
         self,
@@ -79,85 +117,95 @@ class MedianLVQ(PrototypeClassifier):
         max_sweeps: int = 100,
         random_state: Any = None,
     ) -> None:
-        self.n_prototypes, self.metric, self.objective, self.init = (
-            n_prototypes,
-            metric,
-            objective,
-            init,
-        )
-        self.temperature, self.window = temperature, window
-        self.max_sweeps, self.random_state = max_sweeps, random_state
+        self.n_prototypes = n_prototypes
+        self.metric = metric
+        self.objective = objective
+        self.init = init
+        self.temperature = temperature
+        self.window = window
+        self.max_sweeps = max_sweeps
+        self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MedianLVQ:
-        """Choose the prototypes among the rows of X; rows of weight 0 are as if they were not there."""
-        from . import swap  # imports numba
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+    ) -> Self:
+        """Choose the prototypes among the rows of X.
+
+        Parameters
+        ----------
+        X : array of shape (n, *shape), or (n, n) for metric="precomputed"
+            Instances, or the dissimilarities of all pairs.
+        y : array of shape (n,)
+            Labels of any type.
+        sample_weight : array of shape (n,), optional
+            Weight of each row; rows of weight 0 are left out; default: all equal.
+
+        Returns
+        -------
+        self
+        """
+        from .swap import SwapSearch
+        from .swap_start import starting_points
 
         self._check_options()
-        X, t, weight = self._read_training(X, y, sample_weight)
-        kept = np.ones(len(X), bool) if weight is None else np.asarray(sample_weight) > 0
-        weight = np.ones(len(X)) if weight is None else weight
-        counts = self._counts(self.n_prototypes, t)
+        X, t, weight = self._check_training_data(X, y, sample_weight)
+        kept = np.ones(len(X), bool)
+        if weight is None:
+            weight = np.ones(len(X))
+        else:
+            kept = np.asarray(sample_weight) > 0
+        # The search takes the samples sorted by class.
         order = np.argsort(t, kind="stable")
-        labels, weights = t[order], weight[order]
-        columns: swap.Columns
-        if self.metric == "euclidean":
-            columns = swap.EuclideanColumns(X[order])
-        else:
-            columns = swap.MatrixColumns(self._square(X, kept), order)
+        labels = t[order]
+        weights = weight[order]
+        columns = self._columns(X, kept, order)
+        counts = self._counts(self.n_prototypes, t)
         rng = generator(self.random_state)
-        start = swap.starting_points(columns, labels, counts, weights, self.init, rng)
-
-        T = self.temperature
-        cost: swap.GLVQCost | swap.RSLVQCost
-        if self.objective == "rslvq":
-            own = labels[start][:, None] == labels
-            d_own = np.where(own, columns.exact(start), np.inf).min(0)
-            T = T or 0.3 * float(np.average(d_own, weights=weights)) or 1.0
-            cost = swap.RSLVQCost(weights, T)
-        else:
-            cost = (
-                swap.SigmoidCost(weights) if self.objective == "sigmoid" else swap.GLVQCost(weights)
-            )
-        search = swap.SwapSearch(columns, labels, cost, start)
-        self.loss_history_, self.n_iter_, ended = search.run(self.max_sweeps)
-        if not ended:
-            warnings.warn(
-                f"Swaps still lowered the cost after max_sweeps={self.max_sweeps} sweeps.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-        self.cost_ = self.loss_ = self.loss_history_[-1]
+        start = starting_points(
+            columns,
+            labels,
+            counts,
+            weights,
+            self.init,
+            rng,
+        )
+        temperature = self._training_temperature(columns, labels, weights, start)
+        cost = self._cost(weights, temperature)
+        search = SwapSearch(columns, labels, cost, start)
+        self._run(search)
         chosen = order[search.indices]
-        self.prototype_indices_ = np.flatnonzero(kept)[chosen]
-        self.prototype_labels_ = self.classes_[t[chosen]]
-        points: Any = None if self.metric == "precomputed" else X[chosen].reshape(-1, *self.shape_)
-        self.prototypes_ = points
-        d, owner = torch.from_numpy(search.d.T.copy()), torch.from_numpy(labels)
-        self.temperature_ = T or likely_temperature(d, owner, self._owner(), weights)
+        self._store_prototypes(X, t, kept, chosen)
+        if temperature is None:
+            d = torch.from_numpy(search.d.T.copy())
+            rows = torch.from_numpy(labels)
+            temperature = likely_temperature(d, rows, self._owner(), weights)
+        self.temperature_ = temperature
         return self
 
     def _check_options(self) -> None:
-        if not callable(self.metric) and self.metric not in METRICS:
-            raise ValueError(
-                f"metric must be one of {', '.join(METRICS)}, or a function, got {self.metric!r}."
-            )
-        if self.objective not in OBJECTIVES:
-            raise ValueError(
-                f"objective must be one of {', '.join(OBJECTIVES)}, got {self.objective!r}."
-            )
-        if self.init not in INITS:
-            raise ValueError(f"init must be one of {', '.join(INITS)}, got {self.init!r}.")
-        if self.temperature is not None and self.temperature <= 0:
-            raise ValueError(f"temperature must be positive, got {self.temperature}.")
-        if self.window is not None and (self.metric != "dtw" or not 0 <= self.window <= 1):
-            raise ValueError(
-                f"window must lie between 0 and 1, and is for metric='dtw'; got {self.window}."
-            )
-        if self.max_sweeps < 1:
-            raise ValueError(f"max_sweeps must be at least 1, got {self.max_sweeps}.")
+        """Check every parameter, and refuse a window that the metric does not use."""
+        self._check_parameters()
+        if self.window is not None and self.metric != "dtw":
+            raise ValueError(f"window={self.window} needs metric='dtw', got {self.metric!r}.")
 
-    def _square(self, X: Array, kept: Array) -> Array:
-        """D[i, j] for all pairs of the training samples that are kept."""
+    def _columns(
+        self,
+        X: Array,
+        kept: Array,
+        order: Array,
+    ) -> Columns:
+        """Return the dissimilarities for the search."""
+        from .swap_columns import EuclideanColumns, MatrixColumns
+
+        if self.metric == "euclidean":
+            return EuclideanColumns(X[order])
+        return MatrixColumns(self._square_matrix(X, kept), order)
+
+    def _square_matrix(self, X: Array, kept: Array) -> Array:
+        """Return D[i, j] for all pairs of the training samples that are kept."""
         if self.metric != "precomputed":
             D = self._dissimilarities(X)
         elif self.n_features_in_ == len(kept):
@@ -173,45 +221,134 @@ class MedianLVQ(PrototypeClassifier):
             )
         return D
 
-    def _dissimilarities(self, X: Array, Y: Array | None = None) -> Array:
-        """(n, m) dissimilarities from X to Y, or to X itself; both flat."""
-        X = X.reshape(-1, *self.shape_)
-        Y = Y if Y is None else Y.reshape(-1, *self.shape_)
-        if callable(self.metric):
-            return np.array(
-                [[self.metric(x, y) for y in (X if Y is None else Y)] for x in X], dtype=np.float64
+    def _training_temperature(
+        self,
+        columns: Columns,
+        labels: Array,
+        weights: Array,
+        start: Array,
+    ) -> float | None:
+        """Return T, or None where it follows from the fitted prototypes."""
+        if self.temperature is not None or self.objective != "rslvq":
+            return self.temperature
+        own = labels[start][:, None] == labels  # (K, n)
+        d = columns.exact(start)
+        d_own = np.where(own, d, np.inf).min(0)
+        mean = float(np.average(d_own, weights=weights))
+        return 0.3 * mean or 1.0
+
+    def _cost(self, weights: Array, temperature: float | None) -> Cost:
+        """Return the cost that the objective names."""
+        from .swap_costs import GLVQCost, RSLVQCost, SigmoidCost
+
+        if self.objective == "rslvq":
+            assert temperature is not None
+            return RSLVQCost(weights, temperature)
+        if self.objective == "sigmoid":
+            return SigmoidCost(weights)
+        return GLVQCost(weights)
+
+    def _run(self, search: Any) -> None:
+        """Run the search, keep its curve, and warn if it was cut short."""
+        self.loss_history_, self.n_iter_, converged = search.run(self.max_sweeps)
+        self.cost_ = self.loss_history_[-1]
+        self.loss_ = self.cost_
+        if not converged:
+            warnings.warn(
+                f"Swaps still lowered the cost after max_sweeps={self.max_sweeps} sweeps.",
+                ConvergenceWarning,
+                stacklevel=3,
             )
+
+    def _store_prototypes(
+        self,
+        X: Array,
+        t: Array,
+        kept: Array,
+        chosen: Array,
+    ) -> None:
+        """Set the attributes of the prototypes, which are the rows `chosen` of those kept."""
+        self.prototype_indices_ = np.flatnonzero(kept)[chosen]
+        columns = t[chosen]
+        self.prototype_labels_ = self.classes_[columns]
+        points: Any = None
+        if self.metric != "precomputed":
+            points = X[chosen].reshape(-1, *self.shape_)
+        self.prototypes_ = points
+
+    def _dissimilarities(
+        self,
+        X: Array,
+        Y: Array | None = None,
+    ) -> Array:
+        """Compute the dissimilarities (n, m) from X to Y, or to X itself; both are flat."""
+        X = X.reshape(-1, *self.shape_)
+        if Y is not None:
+            Y = Y.reshape(-1, *self.shape_)
+        if callable(self.metric):
+            others = X if Y is None else Y
+            pairs = [[self.metric(x, y) for y in others] for x in X]
+            return np.array(pairs, dtype=np.float64)
         from aeon.distances import pairwise_distance
 
-        return np.asarray(pairwise_distance(X, Y, method="dtw", window=self.window))
+        distances = pairwise_distance(X, Y, method="dtw", window=self.window)
+        return np.asarray(distances)
 
+    def _flat_prototypes(self) -> Array:
+        """Return the prototypes as rows (K, features)."""
+        return self.prototypes_.reshape(len(self.prototypes_), -1)
+
+    @override
     def _distances(self, X: Array) -> Array:
         if self.metric == "precomputed":
             return X[:, self.prototype_indices_]
-        prototypes = self.prototypes_.reshape(len(self.prototypes_), -1)
         if self.metric == "euclidean":
-            return np.asarray(cdist(X, prototypes))
-        return self._dissimilarities(X, prototypes)
+            return np.asarray(cdist(X, self._flat_prototypes()))
+        return self._dissimilarities(X, self._flat_prototypes())
 
     def metric_(self) -> None:
-        """None, plainly Euclidean: what exact counterfactuals need. Other dissimilarities have none."""
+        """Return None: the metric is plainly Euclidean, as exact counterfactuals need.
+
+        Raises
+        ------
+        TypeError
+            Where the dissimilarity is another one.
+        """
         if self.metric != "euclidean":
             raise TypeError(f"MedianLVQ(metric={self.metric!r}) has no linear metric.")
 
     def differentiable_twin(self) -> Any:
-        """Rows → logits whose softmax is `predict_proba`, where the metric is Euclidean; else None."""
+        """Return a differentiable function with the same probabilities, as `as_classifier` needs.
+
+        Returns
+        -------
+        function or None
+            From a Tensor of rows (n, features) to logits (n, classes) whose softmax is
+            `predict_proba`; None where the metric is not Euclidean.
+        """
         if self.metric != "euclidean":
             return None
         check_is_fitted(self)
-        place = torch.from_numpy(self.prototypes_.reshape(len(self.prototypes_), -1))
-        layer = Euclidean(place).requires_grad_(False)
-        owner, n_classes, T = self._owner(), len(self.classes_), self.temperature_
-        tiny = torch.finfo(torch.float32).tiny  # the root has no slope at 0
-        return lambda x: class_scores(
-            layer(x).clamp_min(tiny).sqrt(), owner.to(x.device), n_classes, T
-        )
+        layer = Euclidean(torch.from_numpy(self._flat_prototypes())).requires_grad_(False)
+        owner = self._owner()
+        n_classes = len(self.classes_)
+        temperature = self.temperature_
+        tiny = torch.finfo(torch.float32).tiny  # the root has no gradient at 0
+
+        def logits(x: Tensor) -> Tensor:
+            distances = layer(x).clamp_min(tiny).sqrt()
+            return class_scores(
+                distances,
+                owner.to(x.device),
+                n_classes,
+                temperature,
+            )
+
+        return logits
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = tags.input_tags.positive_only = self.metric == "precomputed"
+        precomputed = self.metric == "precomputed"
+        tags.input_tags.pairwise = precomputed
+        tags.input_tags.positive_only = precomputed
         return tags

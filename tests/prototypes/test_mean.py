@@ -10,7 +10,6 @@ from sklearn.neighbors import NearestCentroid
 
 import contrafact as cf
 from contrafact.prototypes import NearestMean
-from contrafact.prototypes.dissimilarity import soft_dtw
 
 both_metrics = pytest.mark.parametrize("metric", ["euclidean", "mahalanobis"])
 
@@ -125,9 +124,6 @@ def test_more_features_than_rows(shrinkage):
     assert model.score(X, y) == 1
 
 
-# --- series -------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def series():
     rng = np.random.default_rng(0)
@@ -178,18 +174,3 @@ def test_elastic_metrics_refuse_images():
     X = np.random.default_rng(0).normal(size=(6, 1, 3, 3))
     with pytest.raises(ValueError, match="Elastic metrics take series"):
         NearestMean("dtw").fit(X, np.arange(6) % 2).predict(X)
-
-
-def test_soft_dtw_by_its_definition(series):
-    """Minus the log of a sum over all warping paths, by enumeration on short series."""
-    X = series[0][:2, :, :4]
-
-    def paths(i, j):
-        if (i, j) == (0, 0):
-            return [[(0, 0)]]
-        before = [(a, b) for a, b in ((i - 1, j), (i, j - 1), (i - 1, j - 1)) if min(a, b) >= 0]
-        return [[*path, (i, j)] for cell in before for path in paths(*cell)]
-
-    cost = ((X[0][:, :, None] - X[1][:, None]) ** 2).sum(0)
-    totals = [sum(cost[cell] for cell in path) for path in paths(3, 3)]
-    np.testing.assert_allclose(soft_dtw(X[0], X[1]), -np.log(np.exp(-np.array(totals)).sum()))

@@ -1,4 +1,4 @@
-"""Every prototype model is a scikit-learn classifier: theirs are most of these rules."""
+"""Every prototype model is a scikit-learn classifier."""
 
 import inspect
 import pickle
@@ -54,7 +54,10 @@ def test_none_is_forgotten():
 @parametrize_with_checks(
     [
         NearestMean("mahalanobis"),
-        *(quick(kind, callbacks=(Stop(),), lr=0.01 if kind is DeepLVQ else 0.3) for kind in MODELS),
+        *(
+            quick(kind, callbacks=(Stop(),), learning_rate=0.01 if kind is DeepLVQ else 0.3)
+            for kind in MODELS
+        ),
     ]
 )
 def test_scikit_learn(estimator, check):
@@ -100,7 +103,7 @@ def test_grid_search_finds_the_better_setting(kind):
     )
     y = (np.arange(60) % 3 == 1).astype(int)
     model = quick(kind, max_iter=10)
-    grid = {"n_prototypes": [1, 2], "lr": [1e-3, 0.02]}
+    grid = {"n_prototypes": [1, 2], "learning_rate": [1e-3, 0.02]}
     grid = {name: values for name, values in grid.items() if name in model.get_params()}
     search = GridSearchCV(model, grid or {"metric": ["euclidean", "mahalanobis"]}, cv=3).fit(X, y)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()

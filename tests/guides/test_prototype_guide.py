@@ -1,4 +1,4 @@
-"""Prototype guides: points that stand for what the model takes a class to be."""
+"""Prototype guides: points that represent what the model takes a class to be."""
 
 import numpy as np
 import pytest
@@ -11,6 +11,8 @@ from contrafact.guides import NearestUnlikePrototype
 from contrafact.prototypes import GLVQ, DeepLVQ, NearestMean
 
 X, Y = load_iris(return_X_y=True)
+
+
 NAMES = np.array(["setosa", "versicolor", "virginica"])[Y]
 
 
@@ -80,7 +82,7 @@ def test_a_model_of_one_class_gets_its_mean():
 @pytest.mark.parametrize(
     ("kind", "options", "message"),
     [
-        ("som", {}, "kind must be 'lvq'"),
+        ("som", {}, "kind must be 'lvq' or 'median' or a prototype model, got 'som'"),
         ("lvq", {"metric": "dtw"}, "kind='lvq' with metric='dtw'"),
         (DeepLVQ(max_iter=1, random_state=0), {}, "prototypes of shape"),
     ],

@@ -1,0 +1,146 @@
+"""Training of one layer: its objective, what follows every step, and validation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from ..nn.loop import History, train
+from .descent import Lookahead, make_optimizer, make_schedule, running_average
+from .layers import Euclidean
+from .training_rows import Examples
+
+if TYPE_CHECKING:
+    from .gradient import GradientLVQ
+
+
+class LayerTraining:
+    """Train a layer in place, as the options of a model say.
+
+    Parameters
+    ----------
+    model : GradientLVQ
+        The model: its options and its loss.
+    layer : Euclidean
+        The layer to train.
+    labels : int Tensor of shape (K,)
+        Class of each prototype, as a column.
+    training : Examples
+        What to train on.
+    held : Examples or None
+        What to validate on.
+    """
+
+    def __init__(
+        self,
+        model: GradientLVQ,
+        layer: Euclidean,
+        labels: Tensor,
+        training: Examples,
+        held: Examples | None,
+    ) -> None:
+        self.model = model
+        self.layer = layer
+        self.labels = labels
+        self.training = training
+        self.held = held
+        groups = model._trained_groups(layer)
+        shares = model._learning_rate_shares()
+        self.metric_share = shares.get("metric", 1.0)
+        self.optimizer = make_optimizer(model.optimizer, model.learning_rate, groups, shares)
+        self.lookahead = None
+        if model.lookahead is not None:
+            self.lookahead = Lookahead(groups.values(), model.lookahead)
+        self.average = None
+        if model.ema is not None:
+            self.average = running_average(layer, model.ema)
+
+    def run(self) -> History:
+        """Train the layer; returns the curves."""
+        model = self.model
+        n_rows = len(self.training.x)
+        self.optimizer.register_step_post_hook(self._after_step)
+        return train(
+            self.layer,
+            n_rows,
+            self.objective,
+            self.optimizer,
+            make_schedule(model.scheduler, self.optimizer, model.max_iter),
+            watch=None if self.held is None else self._validate,
+            max_epochs=model.max_iter,
+            batch_size=model.batch_size or n_rows,
+            patience=model.patience or model.max_iter,
+            accumulate=model.accumulate,
+            average=self.average,
+            restore_best=model.restore_best,
+            listener=self._notify_callbacks,
+            progress=model.verbose,
+        )
+
+    def total_loss(self) -> float:
+        """Compute the objective on all training rows."""
+        every_row = torch.arange(len(self.training.x))
+        with torch.no_grad():
+            return float(self.objective(every_row))
+
+    def objective(self, rows: Tensor, epoch: int = 0) -> Tensor:
+        """Compute the mean loss of some training rows, plus the penalties of the regularizers.
+
+        Parameters
+        ----------
+        rows : int Tensor of shape (batch,)
+            Positions of the rows.
+        epoch : int, default=0
+            Not used; the training loop passes it.
+
+        Returns
+        -------
+        Tensor of shape ()
+            The objective.
+        """
+        model = self.model
+        x = self.training.x
+        with torch.autocast(
+            x.device.type,
+            torch.bfloat16,
+            enabled=model.mixed_precision,
+        ):
+            distances = self.layer(x[rows])
+            loss = model._loss(distances, self.labels, self.training.t[rows])
+        if self.training.weight is not None:
+            loss = loss * self.training.weight[rows]
+        penalties = sum(term.penalty(self.layer, self.labels) for term in model.regularizers)
+        return loss.mean() + penalties
+
+    def _after_step(self, *_: Any) -> None:
+        """Apply what follows a step: lookahead, changes of the metric, the running average."""
+        if self.lookahead is not None:
+            self.lookahead()
+        if "metric" not in self.model.frozen:
+            learning_rate = self.optimizer.param_groups[-1]["lr"] / self.metric_share
+            for term in self.model.regularizers:
+                term.after_step(self.layer, learning_rate)
+            self.layer.normalize()
+        if self.average is not None:
+            self.average.update_parameters(self.layer)
+            self.average.module.normalize()  # type: ignore[operator]
+
+    def _validate(self) -> dict[str, float]:
+        """Measure the layer that will be kept on the rows held out."""
+        assert self.held is not None
+        layer = self.layer if self.average is None else self.average.module
+        distances = layer(self.held.x)
+        loss = self.model._loss(distances, self.labels, self.held.t)
+        nearest = distances.argmin(1)
+        right = self.labels[nearest] == self.held.t
+        return {
+            "val_loss": float(loss.mean()),
+            "val_accuracy": float(right.double().mean()),
+        }
+
+    def _notify_callbacks(self, history: History) -> bool:
+        """Call every callback with the curves; returns whether one of them ends the training."""
+        answers = [bool(callback(history)) for callback in self.model.callbacks]
+        return any(answers)

@@ -1,0 +1,207 @@
+"""Penalties and proximal steps that the regularizers of prototype models are made of."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from ..deprecation import renamed_parameters
+
+
+def prototype_diversity_loss(
+    prototypes: Tensor,
+    labels: Tensor,
+    sigma: float | Literal["median"] = 1.0,
+    *,
+    eps: float = 1e-6,
+    seed: int = 0,
+) -> Tensor:
+    """Measure how alike the prototypes of each class are.
+
+        −Σ_c log det(K_c + εI),    K_ij = exp(−‖p_i − p_j‖²/(2σ²))
+
+    Prototypes at exactly the same place have no gradient that separates them: the kernel sees
+    them slightly apart, in directions drawn from `seed`.
+
+    Parameters
+    ----------
+    prototypes : Tensor of shape (K, ...)
+        The prototypes.
+    labels : int Tensor of shape (K,)
+        Their classes, any integers.
+    sigma : float or "median", default=1.0
+        σ, the width of the kernel; "median": the median distance between prototypes of one class.
+    eps : float, default=1e-6
+        ε; at least as much as rounding needs in the dtype of the prototypes.
+    seed : int, default=0
+        Of the directions in which coincident prototypes are moved apart.
+
+    Returns
+    -------
+    Tensor of shape ()
+        The loss; large where prototypes of a class are close together.
+
+    Examples
+    --------
+    >>> apart, close = torch.tensor([[0.0], [2.0]]), torch.tensor([[0.0], [0.1]])
+    >>> labels = torch.tensor([7, 7])
+    >>> bool(prototype_diversity_loss(close, labels) > prototype_diversity_loss(apart, labels))
+    True
+    """
+    p = prototypes.flatten(1)
+    K = len(p)
+    identity = torch.eye(
+        K,
+        dtype=p.dtype,
+        device=p.device,
+    )
+    together = labels[:, None] == labels  # (K, K)
+    pairs = together & ~identity.bool()
+    with torch.no_grad():
+        distance = torch.cdist(p, p, compute_mode="donot_use_mm_for_euclid_dist")
+        coincident = ((distance == 0) & pairs).any(1)
+        width = _kernel_width(distance, pairs, sigma)
+        jitter = _jitter(p, width, seed)
+    moved = torch.where(coincident[:, None], p + jitter, p)
+    u = moved / width
+    differences = u[:, None] - u
+    squared = differences.square().sum(2)
+    kernel = (-squared / 2).exp()
+    # Classes do not interact, so the kernel of all has the determinant Π_c det(K_c + εI).
+    rounding = 4 * K * torch.finfo(p.dtype).eps  # matters in single precision
+    ridge = max(eps, rounding)
+    blocks = torch.where(together, kernel, 0.0) + ridge * identity
+    factor: Tensor = torch.linalg.cholesky(blocks)
+    return -2 * factor.diagonal().log().sum()
+
+
+def _kernel_width(
+    distance: Tensor,
+    pairs: Tensor,
+    sigma: float | Literal["median"],
+) -> Tensor:
+    """Return σ as a tensor, large enough that its square does not vanish."""
+    number = 1.0 if sigma == "median" else sigma
+    width = torch.as_tensor(
+        number,
+        dtype=distance.dtype,
+        device=distance.device,
+    )
+    if sigma == "median":
+        among = distance[pairs & (distance > 0)]
+        width = among.median() if len(among) else width
+    return width.clamp_min(torch.finfo(distance.dtype).tiny ** 0.25)
+
+
+def _jitter(
+    p: Tensor,
+    width: Tensor,
+    seed: int,
+) -> Tensor:
+    """Return small displacements of the shape of p, each in a direction of its own."""
+    counter = torch.arange(
+        1,
+        p.numel() + 1,
+        dtype=p.dtype,
+        device=p.device,
+    )
+    # A hash by sine: cheap, the same on every device, and torch.compile can trace it.
+    noise = (counter.reshape(p.shape) * 12.9898 + seed).sin()
+    n_features = p.shape[1]
+    jitter: Tensor = 1e-3 * width * noise / n_features**0.5
+    return jitter
+
+
+@renamed_parameters(lr="learning_rate")
+def sparse_relevance_proximal(
+    relevances: Tensor,
+    l1_weight: float,
+    learning_rate: float = 1.0,
+) -> Tensor:
+    """Take the proximal step of l1·‖x‖₁: sign(x)·max(|x| − l1·learning_rate, 0).
+
+    Parameters
+    ----------
+    relevances : Tensor
+        x.
+    l1_weight : float
+        l1, the weight of the norm.
+    learning_rate : float, default=1.0
+        Length of the gradient step that this step follows.
+
+    Returns
+    -------
+    Tensor
+        Of the shape of `relevances`; small values are exactly 0.
+
+    Examples
+    --------
+    >>> sparse_relevance_proximal(torch.tensor([0.5, 0.1]), l1_weight=0.25).tolist()
+    [0.25, 0.0]
+    """
+    shrunk = relevances.abs() - l1_weight * learning_rate
+    return relevances.sign() * shrunk.clamp_min(0)
+
+
+@renamed_parameters(lr="learning_rate")
+def elastic_net_proximal(
+    relevances: Tensor,
+    l1_weight: float,
+    l2_weight: float,
+    learning_rate: float = 1.0,
+) -> Tensor:
+    """Take the proximal step of l1·‖x‖₁ + l2/2·‖x‖².
+
+    It is the step of `sparse_relevance_proximal`, divided by 1 + l2·learning_rate.
+
+    Parameters
+    ----------
+    relevances : Tensor
+        x.
+    l1_weight : float
+        l1, the weight of the absolute values.
+    l2_weight : float
+        l2, the weight of the squares.
+    learning_rate : float, default=1.0
+        Length of the gradient step that this step follows.
+
+    Returns
+    -------
+    Tensor
+        Of the shape of `relevances`; small values are exactly 0.
+
+    Examples
+    --------
+    >>> elastic_net_proximal(torch.tensor([0.5, 0.1]), l1_weight=0.25, l2_weight=1.0).tolist()
+    [0.125, 0.0]
+    """
+    sparse = sparse_relevance_proximal(relevances, l1_weight, learning_rate)
+    return sparse / (1 + l2_weight * learning_rate)
+
+
+def orthogonality_loss(prototypes: Tensor, labels: Tensor) -> Tensor:
+    """Compute the mean squared cosine between prototypes of different classes.
+
+    Parameters
+    ----------
+    prototypes : Tensor of shape (K, ...)
+        The prototypes.
+    labels : int Tensor of shape (K,)
+        Their classes.
+
+    Returns
+    -------
+    Tensor of shape ()
+        The loss, from 0 (the classes are orthogonal) to 1.
+
+    Examples
+    --------
+    >>> float(orthogonality_loss(torch.eye(2), torch.tensor([0, 1])))
+    0.0
+    """
+    unit = torch.nn.functional.normalize(prototypes.flatten(1), dim=1)
+    cosines = unit @ unit.T
+    apart = labels[:, None] != labels
+    return cosines.square()[apart].mean()
