@@ -7,6 +7,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import contrafact as cf
+from contrafact.explainers import sets
 
 SMALL = {"n_candidates": 300, "max_shapelets": 20}
 PATTERN = 2.5 * np.sin(np.linspace(0, 2 * np.pi, 12))
@@ -129,6 +130,15 @@ def test_a_row_gets_the_same_answer_in_any_company():
     alone = np.concatenate([explainer.explain(x[None]).X_cf for x in X])
     np.testing.assert_allclose(alone, together.X_cf, atol=1e-12)
     np.testing.assert_allclose(explainer.explain(X[::-1]).X_cf[::-1], together.X_cf, atol=1e-12)
+
+
+def test_parts_of_a_batch_change_nothing(monkeypatch):
+    explainer, (X, _) = fitted(2)
+    whole = explainer.explain(X)
+    monkeypatch.setattr(sets, "MAX_ELEMENTS", 3 * len(explainer.shapelets_) * X[0].size)
+    parts = explainer.explain(X)
+    np.testing.assert_allclose(parts.X_cf, whole.X_cf, atol=1e-12)
+    np.testing.assert_array_equal(parts.calls, whole.calls)
 
 
 def test_budgets_and_confidence():

@@ -19,7 +19,7 @@ from .support.guided import METRIC_RULE, FallbackExplainer, Metric
 from .support.pool import POOL_FACTOR, Pool, measure_merit, smallest_in_groups
 from .support.shapelets import mine_shapelets
 
-#: numbers worked on at once
+#: numbers worked on at once; more instances take turns, which changes no result
 MAX_ELEMENTS = 2**22
 
 
@@ -131,44 +131,43 @@ class SETS(FallbackExplainer):
             ~has_guide,
             "the reference data hold no row that the model puts in the target class",
         )
-        instances = instances.attach(guide_index=guides.index[:, 0])
+        instances = instances.attach(
+            guide=guides.x[:, 0],
+            guide_index=guides.index[:, 0],
+        )
         instances = instances.take(has_guide)
-        guide = guides.x[has_guide, 0]
+        n_edits = max(1, len(self.shapelets_))
+        size_of_one = n_edits * math.prod(tasks.shape)
+        size = max(1, MAX_ELEMENTS // size_of_one)
+        found = [self._search_edits(part) for part in instances.split(size)]
+        return Candidates.concat(found)
 
-        edits = make_edits(instances, guide, self.shapelets_)
+    def _search_edits(self, instances: Tasks) -> Candidates:
+        """Try single edits, then several at once, then the line to the neighbor."""
+        edits = make_edits(instances, self.shapelets_)
         edits = self._try_alone(edits)
         pool = self._start_pool(edits)
         pool = self._try_several(pool, instances, edits)
         none = pool.count(instances) == 0
         line = self._line_to_guide(instances.take(none))
-        found = pool.choose(tasks.k)
+        found = pool.choose(instances.k)
         return Candidates.concat([found, line])
 
     # --- one edit
 
     def _try_alone(self, edits: Tasks) -> Tasks:
         """Attach to every edit its gain in the target's lead, and its merit as a counterfactual."""
-        size_of_one = math.prod(edits.shape)
-        size = max(1, MAX_ELEMENTS // size_of_one)
-        gains = []
-        merits = []
-        for part in edits.split(size):
-            able = part.affords()
-            asking = part.take(able)
-            x_cf = apply_edits(asking)
-            verdict = asking.ask(x_cf, cached=True)
-            gain = torch.full_like(part.goal, -torch.inf)
-            lead_before = asking.lead(asking.before)
-            lead = asking.lead(verdict)
-            gain[able] = (lead - lead_before).double()
-            gains.append(gain)
-            merit = torch.full_like(part.goal, torch.inf)
-            merit[able] = measure_merit(asking, x_cf, verdict)
-            merits.append(merit)
-        return edits.attach(
-            gain=torch.cat(gains),
-            merit=torch.cat(merits),
-        )
+        able = edits.affords()
+        asking = edits.take(able)
+        x_cf = apply_edits(asking)
+        verdict = asking.ask(x_cf, cached=True)
+        lead_before = asking.lead(asking.before)
+        lead = asking.lead(verdict)
+        gain = torch.full_like(edits.goal, -torch.inf)
+        gain[able] = (lead - lead_before).double()
+        merit = torch.full_like(edits.goal, torch.inf)
+        merit[able] = measure_merit(asking, x_cf, verdict)
+        return edits.attach(gain=gain, merit=merit)
 
     def _start_pool(self, edits: Tasks) -> Pool:
         """Collect the best of the edits that are accepted alone."""
@@ -219,7 +218,11 @@ class SETS(FallbackExplainer):
         n_levels = level.flatten(1).amax(1)
         several = n_levels > 1  # one level is one edit, which was tried alone
         stack = stack.take(several)
-        _, x_cf = smallest_level(stack, edit_up_to, n_levels[several])
+        _, x_cf = smallest_level(
+            stack,
+            edit_up_to,
+            n_levels[several],
+        )
         able = stack.affords()
         stack = stack.take(able)
         x_cf = x_cf[able]
@@ -249,7 +252,7 @@ def _report(
         fallback = torch.zeros_like(tasks.row, dtype=torch.bool)
     return tasks.candidates(
         x_cf,
-        guide_index=tasks["guide_index"],
+        guide_index=tasks.guide_index,
         shapelet=shapelet,
         fallback=fallback,
     )

@@ -142,7 +142,11 @@ class TSEvo(FallbackExplainer):
     def _fit(self, X: Tensor, y: Array | None) -> None:
         super()._fit(X, y)
         n_classes = len(self.classifier_.classes)
-        self._series = ClassSeries(X, self.guide_.candidate_class_, n_classes)
+        self._series = ClassSeries(
+            X,
+            self.guide_.candidate_class_,
+            n_classes,
+        )
 
     @override
     def _explain(self, tasks: Tasks) -> Candidates:

@@ -41,7 +41,8 @@ def always_zero(X):
 def open_series(open_tasks):
     def build(shapelets, n=2, **options):
         tasks = open_tasks(always_zero, series(n), 1, classes=[0, 1], **options)
-        return tasks, make_edits(tasks, torch.full_like(tasks.x, GUIDE), shapelets)
+        tasks = tasks.attach(guide=torch.full_like(tasks.x, GUIDE))
+        return tasks, make_edits(tasks, shapelets)
 
     return build
 
@@ -81,7 +82,7 @@ def test_edits_carry_their_shapelet_and_instance(open_series):
 
 def test_no_shapelets_make_no_edits(open_series):
     _, edits = open_series([])
-    assert len(edits) == 0 and set(edits.attached) == {"shapelet", "channel", "window", "values"}
+    assert len(edits) == 0 and {"shapelet", "channel", "window", "values"} <= set(edits.attached)
 
 
 def test_edits_stay_within_the_constraints(open_series):

@@ -19,7 +19,6 @@ NEVER = 2**31 - 1
 
 def make_edits(
     instances: Tasks,
-    guide: Tensor,
     shapelets: Sequence[Shapelet],
 ) -> Tasks:
     """Make every edit by one shapelet that may bring an instance closer to its target.
@@ -31,9 +30,7 @@ def make_edits(
     Parameters
     ----------
     instances : Tasks
-        One task per instance.
-    guide : Tensor of shape (n, channels, length)
-        A series of the target class for each.
+        One task per instance, with guides.
     shapelets : sequence of Shapelet
         What to remove and insert.
 
@@ -48,10 +45,16 @@ def make_edits(
         none = torch.zeros_like(instances.row, dtype=torch.bool)
         nothing = instances.take(none)
         values = nothing.x[:, 0]
-        return _attach_edits(nothing, -1, 0, values.bool(), values)
+        return _attach_edits(
+            nothing,
+            -1,
+            0,
+            values.bool(),
+            values,
+        )
     parts = []
     for number, shapelet in enumerate(shapelets):
-        part = _edit_by(shapelet, number, instances, guide)
+        part = _edit_by(shapelet, number, instances)
         parts.append(part)
     return Tasks.concat(parts)
 
@@ -60,7 +63,6 @@ def _edit_by(
     shapelet: Shapelet,
     number: int,
     instances: Tasks,
-    guide: Tensor,
 ) -> Tasks:
     """Make the edits by one shapelet."""
     occurs, place = shapelet.find(instances.x)
@@ -82,7 +84,7 @@ def _edit_by(
     level = x_in_window.sum(1, keepdim=True) / len(shapelet)
     time_in_shapelet = time_in_shapelet.clamp(0, last)
     insertion = level + shapelet.values[time_in_shapelet]
-    removal = guide[edited, shapelet.channel]
+    removal = instances.guide[edited, shapelet.channel]
     values = torch.where(removed[edited, None], removal, insertion)
     return _attach_edits(
         instances.take(edited),

@@ -117,7 +117,12 @@ class Mutation:
             series = part["series"]
             new = self._new_values(part, kind, generation)
             replace = _replace_band if kind == "frequency" else _replace_window
-            mutated[chosen] = replace(part, series, new, max_window)
+            mutated[chosen] = replace(
+                part,
+                series,
+                new,
+                max_window,
+            )
         return mutated
 
     def _new_values(
@@ -131,12 +136,20 @@ class Mutation:
         target = mutants.target
         if kind == "mean":
             length = mutants.shape[1]
-            noise = mutants.normal(length, mutants["slot"], stream=generation)
+            noise = mutants.normal(
+                length,
+                mutants["slot"],
+                stream=generation,
+            )
             mean = self.series.mean[target, channel]
             spread = self.series.spread[target, channel]
             of_class = mean + spread * noise
         else:
-            of_class = self.series.pick(target, channel, mutants["member"])
+            of_class = self.series.pick(
+                target,
+                channel,
+                mutants["member"],
+            )
         of_instance = _pick_channel(mutants.x, channel)
         restored = mutants["restored"][:, None]
         return torch.where(restored, of_instance, of_class)
@@ -157,7 +170,12 @@ def _replace_window(
     """Copy a random window of `new` into the series."""
     size = series.shape[1]
     longest = max(1, int(max_window * size))
-    window = make_windows(mutants["start"], mutants["width"], size, longest)
+    window = make_windows(
+        mutants["start"],
+        mutants["width"],
+        size,
+        longest,
+    )
     return torch.where(window, new, series)
 
 

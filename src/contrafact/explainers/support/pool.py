@@ -35,7 +35,11 @@ class Pool:
         """Return how many counterfactuals the pool has for each of some instances."""
         rows = self.found.tasks.row.sort().values
         first = torch.searchsorted(rows, instances.row)
-        end = torch.searchsorted(rows, instances.row, right=True)
+        end = torch.searchsorted(
+            rows,
+            instances.row,
+            right=True,
+        )
         return end - first
 
     def join(self, found: Candidates, merit: Tensor) -> Pool:
@@ -78,7 +82,11 @@ class Pool:
     def _tabulate(self, k: int) -> Tensor:
         """Find the best of each instance, (instances, count); -1 where one has fewer."""
         row = self.found.tasks.row
-        best = smallest_in_groups(row, self.merit, POOL_FACTOR * k)
+        best = smallest_in_groups(
+            row,
+            self.merit,
+            POOL_FACTOR * k,
+        )
         row = row[best]
         place = occurrence(row)
         _, instance, count = row.unique(
@@ -86,7 +94,11 @@ class Pool:
             return_counts=True,
         )
         width = max(k, int(count.max()))
-        entry = torch.full((len(count), width), -1, device=row.device)
+        entry = torch.full(
+            (len(count), width),
+            -1,
+            device=row.device,
+        )
         entry[instance, place] = best
         return entry
 

@@ -103,7 +103,11 @@ class Population:
             In double precision whatever that of the model is: the numbers become positions.
         """
         n = len(self.tasks)
-        draws = row_uniform(self.tasks.seed, count * self.size, stream)
+        draws = row_uniform(
+            self.tasks.seed,
+            count * self.size,
+            stream,
+        )
         numbers = torch.from_numpy(draws).to(self.x.device)
         numbers = numbers.reshape(n, count, self.size)
         return numbers.transpose(1, 2)
@@ -159,7 +163,11 @@ class Population:
         best = merit.amin(1, keepdim=True)
         quality = torch.where(merit.isfinite(), best / merit, 0.0)
         quality = quality.clamp_min(1e-9)
-        return select_diverse(self.x, min(k, self.size), quality)
+        return select_diverse(
+            self.x,
+            min(k, self.size),
+            quality,
+        )
 
     def individuals(self, which: Tensor) -> Tensor:
         """Return some individuals of each population.

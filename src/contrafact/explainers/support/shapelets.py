@@ -108,7 +108,13 @@ def mine_shapelets(
     for _, length, start, channel, case, class_index, *_ in transform.shapelets:
         stretch = X[case, channel, start : start + length]
         of_class = int(transform.classes_[class_index])
-        shapelet = _make_shapelet(X, column, stretch, channel, of_class)
+        shapelet = _make_shapelet(
+            X,
+            column,
+            stretch,
+            channel,
+            of_class,
+        )
         shapelets.append(shapelet)
     return shapelets
 
