@@ -1,14 +1,13 @@
-"""SETS: shapelets are found, located and put where they decide; distances are aeon's."""
+"""SETS: shapelets are mined, removed and inserted where they decide."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 from sklearn.linear_model import LogisticRegression
 
 import contrafact as cf
-from contrafact.explainers.support.shapelets import best_cut, window_distance
+from contrafact.explainers import sets
 
 SMALL = {"n_candidates": 300, "max_shapelets": 20}
 PATTERN = 2.5 * np.sin(np.linspace(0, 2 * np.pi, 12))
@@ -28,41 +27,6 @@ def fitted(channels=1, **parameters):
     X, y = planted(channels=channels)
     model = LogisticRegression(max_iter=500).fit(X.reshape(len(X), -1), y)
     return cf.SETS(**{**SMALL, **parameters}).fit(model, X, y), planted(20, channels, seed=1)
-
-
-def test_distances_are_those_of_aeon():
-    from aeon.transformations.collection.shapelet_based import RandomShapeletTransform
-
-    X, y = planted(channels=2)
-    X[3, :, 10:40] = 1.0  # flat windows
-    transform = RandomShapeletTransform(200, 12, random_state=0).fit(X, y)
-    ours = [
-        window_distance(
-            torch.tensor(X[:, channel]), torch.tensor(X[case, channel, start : start + length])
-        )
-        for _, length, start, channel, case, *_ in transform.shapelets
-    ]
-    smallest = torch.stack([distance.min(1).values for distance in ours], 1).numpy()
-    np.testing.assert_allclose(smallest, transform.transform(X), atol=1e-8)
-    assert len(ours) > 3
-
-
-def test_distance_of_every_window_by_the_formula():
-    rng = np.random.default_rng(0)
-    x, s = rng.normal(5, 2, (4, 30)), rng.normal(-3, 1, 7)
-
-    def z(v):
-        return (v - v.mean()) / v.std()
-
-    expected = [[np.mean((z(s) - z(row[t : t + 7])) ** 2) for t in range(24)] for row in x]
-    np.testing.assert_allclose(
-        window_distance(torch.tensor(x), torch.tensor(s)), expected, atol=1e-10
-    )
-
-
-def test_cut_parts_the_class_from_the_others():
-    own = torch.tensor([True, False, True, True, False, False])
-    assert best_cut(torch.tensor([0.1, 0.9, 0.3, 0.2, 0.5, 0.8]), own) == pytest.approx(0.4)
 
 
 def test_mined_shapelets_lie_on_the_planted_wave():
@@ -168,6 +132,15 @@ def test_a_row_gets_the_same_answer_in_any_company():
     np.testing.assert_allclose(explainer.explain(X[::-1]).X_cf[::-1], together.X_cf, atol=1e-12)
 
 
+def test_parts_of_a_batch_change_nothing(monkeypatch):
+    explainer, (X, _) = fitted(2)
+    whole = explainer.explain(X)
+    monkeypatch.setattr(sets, "MAX_ELEMENTS", 3 * len(explainer.shapelets_) * X[0].size)
+    parts = explainer.explain(X)
+    np.testing.assert_allclose(parts.X_cf, whole.X_cf, atol=1e-12)
+    np.testing.assert_array_equal(parts.calls, whole.calls)
+
+
 def test_budgets_and_confidence():
     explainer, (X, _) = fitted()
     tight = explainer.explain(X, budget=cf.Budget(calls=10 * len(X)))
@@ -209,9 +182,9 @@ def test_three_classes_and_fitting_on_one():
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [
-        ({"n_candidates": 0}, "n_candidates must be at least 1, got 0"),
-        ({"max_shapelets": 0}, "max_shapelets must be at least 1, got 0"),
-        ({"max_length": 1.5}, "max_length must lie in .0, 1., got 1.5"),
+        ({"n_candidates": 0}, "n_candidates must be a whole number at least 1, got 0"),
+        ({"max_shapelets": 0}, "max_shapelets must be a whole number at least 1, got 0"),
+        ({"max_length": 1.5}, "max_length must be a number above 0 and at most 1, got 1.5"),
         ({"metric": "cosine"}, "metric must be.*'cosine'"),
     ],
 )

@@ -50,7 +50,7 @@ def test_authentic_windows_hold_values_of_the_target_class_only(evolve, linear):
         assert found[result.changed[i]].all()
 
 
-def test_answers_are_sparser_than_the_floors(evolve, linear):
+def test_answers_are_sparser_than_the_baseline(evolve, linear):
     mask = cf.RandomMask().fit(linear, ITALY.X_train, ITALY.y_train).explain(ITALY.X_test[:40])
     result = evolve(40)
     assert result.valid.all()
@@ -133,7 +133,7 @@ def test_thrift_saves_model_rows(evolve):
 
 
 def test_offspring_that_cannot_matter_are_not_asked_about(linear):
-    """No row goes to the model twice, and none that a valid one asked before beats in size and distance."""
+    """No row is asked about twice, nor one that a valid one beats in size and distance."""
     seen = []
 
     def spy(X):
@@ -228,9 +228,12 @@ def test_a_class_without_reference_rows_is_told():
     ("parameters", "words"),
     [
         ({"population": 7}, "population must be an even number of at least 4, got 7"),
-        ({"generations": -1}, "generations must not be negative, got -1"),
-        ({"mutation": "gauss"}, "mutation must be one of .* or 'all', got 'gauss'"),
-        ({"crossover_rate": 1.5}, "crossover_rate must lie between 0 and 1, got 1.5"),
+        ({"generations": -1}, "generations must be a whole number at least 0, got -1"),
+        ({"mutation": "gauss"}, "mutation must be .* or 'all', got 'gauss'"),
+        (
+            {"crossover_rate": 1.5},
+            "crossover_rate must be a number at least 0 and at most 1, got 1.5",
+        ),
         ({"metric": "cosine"}, "metric must be.*'cosine'"),
     ],
 )
