@@ -304,7 +304,7 @@ def figures(text: str, heading: str) -> dict[str, list[str]]:
     lines = text.partition(heading)[2].partition("|---")[2].splitlines()[1:]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     table = {
-        re.sub(r"\*floor\* | \(.*\)|`", "", row[0]): row[1:] for row in rows[: rows.index([""])]
+        re.sub(r"\*baseline\* | \(.*\)|`", "", row[0]): row[1:] for row in rows[: rows.index([""])]
     }
     assert len(table) > 5
     return table
