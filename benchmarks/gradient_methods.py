@@ -1,114 +1,100 @@
-"""CELS and Glacier: speed beside tscf-eval, engine overhead, validity grid, refinement. One command:
+"""Measure CELS and Glacier: speed next to tscf-eval, engine overhead, validity and refinement.
 
     make bench-gradient
 
-The peer lives in a virtual environment of its own (benchmarks/.venv) and is never a dependency; both sides
-run in one process on the same model and rows. Times are told as ratios within this run. Writes one page per
-part into benchmarks/results.
+The peer has a virtual environment of its own (benchmarks/.venv) and is never a dependency; both
+sides run in one process on the same model and rows. Times are reported as ratios within this run.
+Writes one page per part into benchmarks/results.
 """
 
 from __future__ import annotations
 
-import argparse
-import importlib.metadata
-import platform
 import signal
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import date
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from aeon.classification.convolution_based import RocketClassifier
-from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import contrafact as cf
-from contrafact.models import Classifier
-from contrafact.models.classifier import Array
+from _common import (
+    Array,
+    accuracy,
+    conditions,
+    fit_fcn,
+    fit_forest,
+    fit_rocket,
+    flatten_rows,
+    make_parser,
+    random_rows,
+    table_head,
+    table_row,
+    timed,
+    write_page,
+)
 
-RESULTS = Path(__file__).parent / "results"
 DATASETS = ("GunPoint", "ItalyPowerDemand", "ArrowHead", "BasicMotions")
 
 
-def sample(data: cf.Dataset, n: int) -> Array:
-    """Random test rows: archive files are often sorted by class."""
-    return data.X_test[np.random.default_rng(0).permutation(len(data.X_test))[:n]]
+def fit_scaled(estimator: Any, data: cf.Dataset) -> Any:
+    """Fit a scikit-learn estimator to flattened, standardized rows."""
+    model = make_pipeline(StandardScaler(), estimator)
+    return model.fit(flatten_rows(data.X_train), data.y_train)
 
 
-def fcn(data: cf.Dataset) -> Classifier:
-    return cf.fit_classifier("fcn", data.X_train, data.y_train, max_epochs=100, random_state=0)
+def fit_logistic(data: cf.Dataset) -> Any:
+    """Train a logistic regression."""
+    return fit_scaled(LogisticRegression(max_iter=1000), data)
 
 
-def flat(estimator: Any, data: cf.Dataset) -> Any:
-    return estimator.fit(data.X_train.reshape(len(data.X_train), -1), data.y_train)
+def fit_mlp(data: cf.Dataset) -> Any:
+    """Train a perceptron with one hidden layer."""
+    return fit_scaled(MLPClassifier((64,), max_iter=500, random_state=0), data)
 
 
 MODELS: dict[str, Callable[[cf.Dataset], Any]] = {
-    "FCN": fcn,
-    "logistic regression": lambda d: flat(
-        make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)), d
-    ),
-    "MLP": lambda d: flat(
-        make_pipeline(StandardScaler(), MLPClassifier((64,), max_iter=500, random_state=0)), d
-    ),
-    "random forest": lambda d: flat(RandomForestClassifier(100, random_state=0), d),
-    "ROCKET(500)": lambda d: RocketClassifier(n_kernels=500, random_state=0).fit(
-        d.X_train, d.y_train
-    ),
+    "FCN": fit_fcn,
+    "logistic regression": fit_logistic,
+    "MLP": fit_mlp,
+    "random forest": fit_forest,
+    "ROCKET(500)": fit_rocket,
 }
 
 
-class Watched:
-    """Notes every batch that goes to the model, to replay them bare."""
-
-    def __init__(self, classifier: Classifier) -> None:
-        self.classifier, self.forward, self.backward = classifier, [], []
-        evaluate, logits = classifier._evaluate, classifier.logits
-        classifier._evaluate = lambda x: (self.forward.append(len(x)), evaluate(x))[1]  # type: ignore[method-assign]
-        classifier.logits = lambda x: (self.backward.append(len(x)), logits(x))[1]  # type: ignore[method-assign]
-
-    def replay(self, x: torch.Tensor) -> float:
-        """Seconds for the same passes through the bare module."""
-        module = self.classifier.module.eval()  # type: ignore[attr-defined]
-        start = time.perf_counter()
-        for size in self.backward:
-            rows = x[:size].clone().requires_grad_()
-            torch.autograd.grad(module(rows).sum(), rows)
-        with torch.no_grad():
-            for size in self.forward:
-                module(x[:size])
-        return time.perf_counter() - start
+# --- next to the peer ----------------------------------------------------------------------------
 
 
 class PeerModel:
-    """Our classifier with the attributes tscf-eval asks for."""
+    """A contrafact classifier with the attributes that tscf-eval expects."""
 
-    def __init__(self, classifier: Classifier) -> None:
-        self.classifier, self.classes_ = classifier, classifier.classes
+    def __init__(self, classifier: cf.Classifier) -> None:
+        self.classifier = classifier
+        self.classes_ = classifier.classes
 
     def predict_proba(self, X: Array) -> Array:
+        """Return class probabilities of univariate series."""
         return self.classifier.predict_proba(X.reshape(len(X), 1, -1))
 
     def predict(self, X: Array) -> Array:
+        """Return the labels of univariate series."""
         return self.classifier.predict(X.reshape(len(X), 1, -1))
 
 
 @contextmanager
-def at_most(seconds: int) -> Iterator[None]:
+def time_limit(seconds: int) -> Iterator[None]:
     """Raise TimeoutError when the block takes longer."""
 
-    def ring(*_: Any) -> None:
+    def stop(*_: Any) -> None:
         raise TimeoutError
 
-    signal.signal(signal.SIGALRM, ring)
+    signal.signal(signal.SIGALRM, stop)
     signal.alarm(seconds)
     try:
         yield
@@ -116,104 +102,178 @@ def at_most(seconds: int) -> Iterator[None]:
         signal.alarm(0)
 
 
-def peer_row(
-    name: str, model: Any, data: cf.Dataset, X: Array, cap: int
-) -> tuple[str, float, int, int]:
-    """tscf-eval with its defaults: ">" where capped, seconds per row, valid rows, rows tried."""
+def run_peer(
+    name: str,
+    model: Any,
+    data: cf.Dataset,
+    X: Array,
+    cap: int,
+) -> tuple[str, float, int]:
+    """Run tscf-eval with its defaults, at most `cap` seconds per row.
+
+    Returns ">" if a row was stopped (the time is then a lower bound) and "" otherwise, the seconds
+    per row, and the number of valid rows.
+    """
     from tscf_eval.counterfactuals import CELS, Glacier
 
-    explainer = {"CELS": CELS, "Glacier": Glacier}[name](
-        model=model, data=(data.X_train[:, 0], data.y_train)
-    )
-    times, valid, capped = [], 0, False
+    method = {"CELS": CELS, "Glacier": Glacier}[name]
+    explainer = method(model=model, data=(data.X_train[:, 0], data.y_train))
+    times = []
+    valid = 0
+    capped = False
     for x in X:
         start = time.perf_counter()
         try:
-            with at_most(cap):
+            with time_limit(cap):
                 answer, _, _ = explainer.explain(x[0])
-            before, after = (model.predict(z.reshape(1, 1, -1))[0] for z in (x, answer))
+            before = model.predict(x.reshape(1, 1, -1))[0]
+            after = model.predict(answer.reshape(1, 1, -1))[0]
             valid += before != after
         except TimeoutError:
             capped = True
         times.append(time.perf_counter() - start)
-    return (">" if capped else ""), float(np.mean(times)), valid, len(X)
+    mark = ">" if capped else ""
+    return mark, float(np.mean(times)), valid
 
 
-def beside_peer(cap: int, lines: list[str]) -> None:
+def compare_with_peer(cap: int) -> Iterator[str]:
+    """Explain the same rows with both libraries."""
     data = cf.load_dataset("GunPoint")
-    lines += ["# Beside tscf-eval 1.2.0 (its defaults), GunPoint, same model, same process", ""]
-    lines += [
-        "| model | method | rows, one batch | valid | s per row | peer rows | valid | s per row | ratio |"
-    ]
-    lines += ["|---|---|---|---|---|---|---|---|---|"]
+    yield "# Beside tscf-eval 1.2.0 (its defaults), GunPoint, same model, same process"
+    yield ""
+    yield from table_head(
+        "model",
+        "method",
+        "rows, one batch",
+        "valid",
+        "s per row",
+        "peer rows",
+        "valid",
+        "s per row",
+        "ratio",
+    )
     for model_name, n in (("FCN", 100), ("ROCKET(500)", 50)):
         model = MODELS[model_name](data)
-        X = sample(data, n)
-        peer = PeerModel(cf.as_classifier(model)) if model_name == "FCN" else model
-        for name, method in (("CELS", cf.CELS()), ("Glacier", cf.Glacier())):
+        X = random_rows(data.X_test, n)
+        peer_model = PeerModel(cf.as_classifier(model)) if model_name == "FCN" else model
+        for method in (cf.CELS(), cf.Glacier()):
+            name = type(method).__name__
             method.fit(model, data.X_train, data.y_train)
-            method.explain(X[:2])
-            start = time.perf_counter()
-            result = method.explain(X)
-            ours = (time.perf_counter() - start) / n
-            mark, theirs, valid, tried = peer_row(name, peer, data, X[:2], cap)
-            lines.append(
-                f"| {model_name} | {name} | {n} | {result.valid.mean():.2f} | {ours:.3f} "
-                f"| {tried} | {valid}/{tried} | {mark}{theirs:.1f} | {mark}{theirs / ours:.0f} |"
+            method.explain(X[:2])  # the first run pays for loading
+            result, seconds = timed(lambda method=method, X=X: method.explain(X))
+            ours = seconds.wall / n
+            tried = X[:2]
+            mark, theirs, peer_valid = run_peer(name, peer_model, data, tried, cap)
+            yield table_row(
+                model_name,
+                name,
+                n,
+                f"{result.valid.mean():.2f}",
+                f"{ours:.3f}",
+                len(tried),
+                f"{peer_valid}/{len(tried)}",
+                f"{mark}{theirs:.1f}",
+                f"{mark}{theirs / ours:.0f}",
             )
-            print(lines[-1], flush=True)
-    lines.append("")
+    yield ""
 
 
-def overhead_and_refinement(lines: list[str]) -> None:
-    data = cf.load_dataset("GunPoint")
-    model = fcn(data)
-    accuracy = np.mean(model.predict(data.X_test) == data.y_test)
-    X = sample(data, 100)
-    cels = cf.CELS().fit(model, data.X_train, data.y_train)
-    cels.explain(X[:4])
-    watched = Watched(model)
-    start = time.perf_counter()
-    result = cels.explain(X)
-    total = time.perf_counter() - start
-    bare = watched.replay(model.as_input(X))
-    start = time.perf_counter()
-    refined = cf.refine(result, model)
-    refining = time.perf_counter() - start
-    rows = (refined.calls - result.calls).mean()
-    lines += ["# Engine overhead and refinement, CELS, GunPoint, FCN, 100 rows in one batch", ""]
-    changed, kept = result.changed_fraction.mean(), refined.changed_fraction.mean()
-    firm = cf.refine(result, model, confidence=0.8)
-    lines += [
-        f"- FCN test accuracy {accuracy:.3f}; validity {result.valid.mean():.2f}, "
-        f"refined {refined.valid.mean():.2f}.",
-        f"- Time / time of the same {len(watched.backward)} forward+backward passes: **{total / bare:.2f}**.",
-        f"- Changed fraction {changed:.3f}, refined **{kept:.3f}** with {rows:.0f} model rows per instance, "
-        f"mean P(target) {refined.target_proba[:, 1].mean():.2f}, 1-minimal: {one_minimal(refined, model)}; "
-        f"refining took {refining / total:.1f}x the time of CELS.",
-        f"- Refined with confidence=0.8: {firm.changed_fraction.mean():.3f}.",
-        "",
-    ]
-    print("\n".join(lines[-6:]), flush=True)
+# --- engine overhead and refinement --------------------------------------------------------------
 
 
-def one_minimal(result: cf.Counterfactuals, model: Any) -> bool:
-    """Can no single changed value of any row be given back?"""
+class PassRecorder:
+    """Record the sizes of all batches that go to the model, to repeat the bare passes."""
+
+    def __init__(self, classifier: cf.Classifier) -> None:
+        self.classifier = classifier
+        self.forward: list[int] = []
+        self.backward: list[int] = []
+        evaluate = classifier._evaluate
+        logits = classifier.logits
+
+        def recorded_evaluate(x: Any) -> Any:
+            self.forward.append(len(x))
+            return evaluate(x)
+
+        def recorded_logits(x: Any) -> Any:
+            self.backward.append(len(x))
+            return logits(x)
+
+        classifier._evaluate = recorded_evaluate  # type: ignore[method-assign]
+        classifier.logits = recorded_logits  # type: ignore[method-assign]
+
+    def repeat(self, x: torch.Tensor) -> None:
+        """Send batches of the same sizes through the bare module."""
+        module = self.classifier.module.eval()  # type: ignore[attr-defined]
+        for size in self.backward:
+            rows = x[:size].clone().requires_grad_()
+            torch.autograd.grad(module(rows).sum(), rows)
+        with torch.no_grad():
+            for size in self.forward:
+                module(x[:size])
+
+
+def is_one_minimal(result: cf.Counterfactuals, model: Any) -> bool:
+    """Check that undoing any single changed value of any row loses the target class."""
     row, *where = np.nonzero(result.changed)
-    trial = result.X_cf[row].copy()
+    trial = result.X_cf[row].copy()  # one copy of its row per changed value
     trial[(np.arange(len(row)), *where)] = result.X[(row, *where)]
-    return not np.any(cf.as_classifier(model).predict(trial) == result.target[row])
+    still_valid = cf.as_classifier(model).predict(trial) == result.target[row]
+    return not np.any(still_valid)
 
 
-def grid(lines: list[str]) -> None:
-    lines += ["# Validity and changed fraction, up to 100 test rows", ""]
-    lines += [
-        "| data | model | method | valid | changed | model rows | fallback |",
-        "|---|---|---|---|---|---|---|",
-    ]
+def overhead_and_refinement() -> Iterator[str]:
+    """Compare CELS with its bare model passes, and measure what `refine` saves and costs."""
+    data = cf.load_dataset("GunPoint")
+    model = fit_fcn(data)
+    test_accuracy = accuracy(model, data.X_test, data.y_test)
+    X = random_rows(data.X_test, 100)
+    cels = cf.CELS().fit(model, data.X_train, data.y_train)
+    cels.explain(X[:4])  # the first run pays for loading
+
+    recorder = PassRecorder(model)
+    result, total = timed(lambda: cels.explain(X))
+    n_passes = len(recorder.backward)
+    x = model.as_input(X)
+    _, bare = timed(lambda: recorder.repeat(x))
+
+    refined, refining = timed(lambda: cf.refine(result, model))
+    firm = cf.refine(result, model, confidence=0.8)
+    refine_rows = (refined.calls - result.calls).mean()
+    p_target = refined.target_proba[:, 1].mean()
+
+    yield "# Engine overhead and refinement, CELS, GunPoint, FCN, 100 rows in one batch"
+    yield ""
+    yield (
+        f"- FCN test accuracy {test_accuracy:.3f}; validity {result.valid.mean():.2f}, "
+        f"refined {refined.valid.mean():.2f}."
+    )
+    yield (
+        f"- Time / time of the same {n_passes} forward+backward passes: "
+        f"**{total.wall / bare.wall:.2f}**."
+    )
+    yield (
+        f"- Changed fraction {result.changed_fraction.mean():.3f}, "
+        f"refined **{refined.changed_fraction.mean():.3f}** "
+        f"with {refine_rows:.0f} model rows per instance, mean P(target) {p_target:.2f}, "
+        f"1-minimal: {is_one_minimal(refined, model)}; "
+        f"refining took {refining.wall / total.wall:.1f}x the time of CELS."
+    )
+    yield f"- Refined with confidence=0.8: {firm.changed_fraction.mean():.3f}."
+    yield ""
+
+
+# --- validity ------------------------------------------------------------------------------------
+
+
+def validity_grid() -> Iterator[str]:
+    """Run the gradient methods and the baselines on all data sets and models."""
+    yield "# Validity and changed fraction, up to 100 test rows"
+    yield ""
+    yield from table_head("data", "model", "method", "valid", "changed", "model rows", "fallback")
     for name in DATASETS:
         data = cf.load_dataset(name)
-        X = sample(data, 100)
+        X = random_rows(data.X_test, 100)
         for model_name, train in MODELS.items():
             model = train(data)
             for method in (
@@ -223,43 +283,47 @@ def grid(lines: list[str]) -> None:
                 cf.LineSearch(),
                 cf.RandomMask(),
             ):
-                result = method.fit(model, data.X_train, data.y_train, modality="series").explain(X)
-                fallback = (
-                    f"{result.info['fallback'].mean():.2f}" if "fallback" in result.info else ""
+                method.fit(model, data.X_train, data.y_train, modality="series")
+                result = method.explain(X)
+                fallback = result.info.get("fallback")
+                yield table_row(
+                    name,
+                    model_name,
+                    type(method).__name__,
+                    f"{result.valid.mean():.2f}",
+                    f"{result.changed_fraction.mean():.2f}",
+                    f"{result.calls.mean():.0f}",
+                    "" if fallback is None else f"{fallback.mean():.2f}",
                 )
-                lines.append(
-                    f"| {name} | {model_name} | {type(method).__name__} | {result.valid.mean():.2f} "
-                    f"| {result.changed_fraction.mean():.2f} | {result.calls.mean():.0f} | {fallback} |"
-                )
-                print(lines[-1], flush=True)
-    lines.append("")
+    yield ""
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    """Run the parts and write their pages."""
+    parser = make_parser(__doc__)
+    parts = ["overhead", "peer", "grid"]
     parser.add_argument("--cap", type=int, default=120, help="seconds per row of the peer")
-    parser.add_argument("--parts", nargs="+", default=["overhead", "peer", "grid"])
+    parser.add_argument("--parts", nargs="+", default=parts, choices=parts)
     args = parser.parse_args()
     warnings.simplefilter("ignore")
-    versions = ", ".join(
-        f"{p} {importlib.metadata.version(p)}" for p in ("torch", "aeon", "scikit-learn", "numpy")
-    )
-    run = {
+    run: dict[str, Callable[[], Iterator[str]]] = {
         "overhead": overhead_and_refinement,
-        "peer": lambda lines: beside_peer(args.cap, lines),
-        "grid": grid,
+        "peer": lambda: compare_with_peer(args.cap),
+        "grid": validity_grid,
     }
-    RESULTS.mkdir(exist_ok=True)
     for part in args.parts:
         lines = [
-            f"`make bench-gradient`, {date.today()}, contrafact {cf.__version__}, {versions}, "
-            f"Python {platform.python_version()}, {torch.get_num_threads()} threads.",
+            conditions(
+                "make bench-gradient",
+                packages=("aeon", "scikit-learn", "numpy"),
+                threads=torch.get_num_threads(),
+            ),
             "",
         ]
-        run[part](lines)
-        (RESULTS / f"gradient_{part}.md").write_text("\n".join(lines))
+        for line in run[part]():
+            print(line, flush=True)
+            lines.append(line)
+        write_page(f"gradient_{part}.md", *lines)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""What would turn this 9 into an 8, in the eyes of a network?
+"""Turn one handwritten digit into another, in the eyes of a network.
 
-On an ordinary network the smallest change looks like noise. A network that was trained to withstand small
-disturbances has to look at strokes instead, and its counterfactuals show them. So we train such a network
-first, then ask SVCE for the most convincing picture of the other digit nearby.
+On an ordinary network the smallest change looks like noise. A network that was trained to withstand
+small disturbances has to rely on strokes instead, and its counterfactuals show them. So we train
+such a network first, then ask SVCE for the most convincing image of the other digit nearby.
 
     python examples/digits.py [folder]
 """
@@ -17,20 +17,19 @@ from contrafact.report import montage
 
 
 def main(folder: Path, epochs: int = 10) -> cf.Counterfactuals:
+    """Train, explain, and write picture and report into the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     data = cf.load_dataset("digits")  # 8 × 8 pixels, gray from 0 to 16
-    X_train, X_test = data.X_train / 16, data.X_test / 16
+    X_train = data.X_train / 16
+    X_test = data.X_test / 16
 
     # "fast" is adversarial training with one gradient step per batch.
-    trainer = cf.RobustTrainer(attack="fast", max_epochs=epochs).fit(
-        "smallcnn", X_train, data.y_train
-    )
-    model = trainer.classifier_
-    print(
-        f"The network gets {np.mean(model.predict(X_test) == data.y_test):.0%} of the test digits right."
-    )
+    trainer = cf.RobustTrainer(attack="fast", max_epochs=epochs)
+    model = trainer.fit("smallcnn", X_train, data.y_train).classifier_
+    accuracy = np.mean(model.predict(X_test) == data.y_test)
+    print(f"The network gets {accuracy:.0%} of the test digits right.")
 
-    # The target is the runner-up: the digit that the network thinks second most likely.
+    # The target is the runner-up: the digit that the network considers second most likely.
     # A norm of 1.5 lies between few, strong changes (1) and many, weak ones (2).
     explainer = cf.SVCE(norm=1.5, n_iter=30).fit(model, X_train, data.y_train)
     result = explainer.explain(X_test[:8], confidence=0.9)

@@ -1,8 +1,8 @@
-"""A pump with eight sensors raises an alarm: which of them would have to read otherwise?
+"""Find the sensors of a pump that would have to read otherwise for an alarm not to be raised.
 
-The measurements are synthetic: a worn bearing makes the pump vibrate in bursts and slowly warms it, and
-leaves the other six sensors alone. The classifier is aeon's ROCKET, which gives no gradients; CoMTE needs
-none. It looks for the fewest sensors to replace by those of a healthy run.
+The measurements are synthetic: a worn bearing makes the pump vibrate in bursts and slowly warms it,
+and does not affect the other six sensors. The classifier is aeon's ROCKET, which has no gradients;
+CoMTE needs none. It searches for the fewest sensors to replace by those of a healthy run.
 
     python examples/machine_sensor.py [folder]
 """
@@ -33,12 +33,13 @@ LENGTH = 100
 
 
 def runs(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """n runs of the pump, (n, 8 sensors, 100 seconds), and what was the matter."""
+    """Return n runs of the pump, (n, 8 sensors, 100 seconds), and their labels."""
     rng = np.random.default_rng(seed)
     labels = np.where(np.arange(n) % 2 == 0, "healthy", "worn bearing")
     X = rng.normal(0, 0.3, (n, len(SENSORS), LENGTH))
-    # All sensors but the vibration drift slowly, each in its own way.
-    X[:, 1:] += np.cumsum(rng.normal(0, 0.05, (n, len(SENSORS) - 1, LENGTH)), axis=2)
+    # All sensors except the vibration drift slowly, each in its own way.
+    drift = rng.normal(0, 0.05, (n, len(SENSORS) - 1, LENGTH))
+    X[:, 1:] += np.cumsum(drift, axis=2)
     worn = labels == "worn bearing"
     bursts = rng.uniform(size=(worn.sum(), LENGTH)) < 0.15
     X[worn, 0] += bursts * rng.normal(0, 3, bursts.shape)
@@ -47,30 +48,28 @@ def runs(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def main(folder: Path, kernels: int = 1000) -> cf.Counterfactuals:
+    """Train, explain, and write picture and report into the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     X_train, y_train = runs(60, seed=0)
     X_test, y_test = runs(20, seed=1)
     model = RocketClassifier(n_kernels=kernels, random_state=0).fit(X_train, y_train)
-    print(f"ROCKET gets {np.mean(model.predict(X_test) == y_test):.0%} of 20 new runs right.")
+    predicted = model.predict(X_test)
+    print(f"ROCKET gets {np.mean(predicted == y_test):.0%} of 20 new runs right.")
 
-    alarms = X_test[model.predict(X_test) == "worn bearing"]
+    alarms = X_test[predicted == "worn bearing"]
     result = cf.CoMTE().fit(model, X_train, y_train).explain(alarms, target="healthy")
     result = replace(result, names=SENSORS)
 
-    print(
-        f"{result.valid.sum()} of {len(result)} alarms would not have been raised with other readings of:"
-    )
     replaced = result.info["channels"].astype(bool)  # (alarms, sensors)
-    for sensor in np.argsort(-replaced.sum(0), kind="stable"):
-        if replaced[:, sensor].any():
-            print(f"  {SENSORS[sensor]}: in {replaced[:, sensor].sum()} of them")
+    counts = replaced.sum(0)
+    print(f"{result.valid.sum()} of {len(result)} alarms would not be raised with other values of:")
+    for sensor in np.argsort(-counts, kind="stable"):
+        if counts[sensor] > 0:
+            print(f"  {SENSORS[sensor]}: in {counts[sensor]} of them")
 
     plot_saliency(result, 0, folder / "sensors.png")
-    result.report(
-        folder / "report.html",
-        title="Which sensors raised the alarm?",
-        reference=(X_train, y_train),
-    )
+    title = "Which sensors raised the alarm?"
+    result.report(folder / "report.html", title=title, reference=(X_train, y_train))
     print(f"Picture and report: {folder}")
     return result
 

@@ -1,7 +1,7 @@
-"""Your own torch model, trained by your own loop: nothing about it has to be made for contrafact.
+"""Explain a torch model of your own, trained by your own loop.
 
-GunPoint: an actor draws a gun, or only points; the series follows the hand. The model is a plain nn.Module
-that gives logits. We explain it, ask it again ourselves, and give back what was not needed.
+GunPoint: an actor draws a gun, or only points; the series follows the hand. The model is a plain
+nn.Module that returns logits. We explain it, check the answers, and undo unneeded changes.
 
     python examples/own_torch_model.py [folder]
 """
@@ -28,15 +28,18 @@ class MyNetwork(nn.Module):
         )  # fmt: skip
         self.head = nn.Linear(32, 2)
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:  # (n, 1, 150) → logits (n, 2)
+    def forward(self, x: torch.Tensor) -> torch.Tensor:  # (n, 1, 150) to logits (n, 2)
         return self.head(self.convolutions(x).mean(2))
 
 
 def main(folder: Path, epochs: int = 150) -> cf.Counterfactuals:
+    """Train, explain, refine, and write picture, arrays and report into the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     data = cf.load_dataset("GunPoint")
-    X_train, X_test = torch.tensor(data.X_train).float(), torch.tensor(data.X_test).float()
-    y_train, y_test = (torch.tensor(y == "2").long() for y in (data.y_train, data.y_test))
+    X_train = torch.tensor(data.X_train).float()
+    X_test = torch.tensor(data.X_test).float()
+    y_train = torch.tensor(data.y_train == "2").long()
+    y_test = torch.tensor(data.y_test == "2").long()
 
     torch.manual_seed(0)
     network = MyNetwork()
@@ -46,27 +49,22 @@ def main(folder: Path, epochs: int = 150) -> cf.Counterfactuals:
         nn.functional.cross_entropy(network(X_train), y_train).backward()
         optimizer.step()
     network.eval()
-    with torch.no_grad():
-        right = (network(X_test).argmax(1) == y_test).float().mean()
-    print(f"The network gets {right:.0%} of the test set right.")
+    accuracy = (network(X_test).argmax(1) == y_test).float().mean()
+    print(f"The network gets {accuracy:.0%} of the test set right.")
 
-    # The class names are said once, in the order of the logits.
+    # The class names are given once, in the order of the logits.
     model = cf.as_classifier(network, classes=NAMES)
     result = cf.CELS().fit(model, X_train, NAMES[y_train]).explain(X_test[:20])
 
-    # `result.valid` is what the network says of the finished counterfactuals. To be sure, ask it yourself.
-    with torch.no_grad():
-        said = NAMES[network(result.X_cf).argmax(1)]
-    assert ((said == result.target) == result.valid).all()
-    print(
-        f"{result.valid.sum()} of {len(result)} now read as the other movement, and the network agrees."
-    )
+    # `result.valid` is the network's answer for the final arrays. Here we ask it again ourselves.
+    predicted = NAMES[network(result.X_cf).argmax(1)]
+    assert ((predicted == result.target) == result.valid).all()
+    print(f"{result.valid.sum()} of {len(result)} now read as the other movement.")
 
-    # refine gives back every change that is not needed, and never loses a valid one.
+    # `refine` undoes every change that is not needed, and never makes a valid row invalid.
     small = cf.refine(result, model)
-    print(
-        f"Points changed: {result.changed_fraction.mean():.0%}, refined {small.changed_fraction.mean():.0%}."
-    )
+    before = result.changed_fraction.mean()
+    print(f"Points changed: {before:.0%}, refined {small.changed_fraction.mean():.0%}.")
 
     small.save(folder / "refined.npz")
     again = cf.Counterfactuals.load(folder / "refined.npz")

@@ -1,7 +1,7 @@
-"""A table: three different ways in which a tumour would have been called 'benign'.
+"""Find three different ways in which a tumour would have been classified as 'benign'.
 
-The rows are the breast cancer measurements that come with scikit-learn, as a pandas DataFrame; the model is a
-random forest in a pipeline, as many have one. Columns keep their names throughout.
+The rows are the breast cancer measurements that come with scikit-learn, as a pandas DataFrame; the
+model is a random forest in a pipeline. Columns keep their names throughout.
 
     python examples/tabular.py [folder]
 """
@@ -20,35 +20,34 @@ import contrafact as cf
 
 
 def main(folder: Path, trees: int = 100) -> cf.Counterfactuals:
+    """Train, explain, and write picture and report into the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     table = load_breast_cancer(as_frame=True)
     y = table.target_names[table.target]
     X_train, X_test, y_train, y_test = train_test_split(table.data, y, random_state=0)
-    model = make_pipeline(StandardScaler(), RandomForestClassifier(trees, random_state=0)).fit(
-        X_train, y_train
-    )
+    forest = RandomForestClassifier(trees, random_state=0)
+    model = make_pipeline(StandardScaler(), forest).fit(X_train, y_train)
     print(f"The forest gets {model.score(X_test, y_test):.0%} of {len(X_test)} test rows right.")
 
-    # The columns that say how uncertain a measurement is may not change, and nothing may leave the range that
-    # was ever measured.
-    uncertain = table.data.columns.str.endswith("error")
+    # The columns that give the error of a measurement must not change, and no value may leave the
+    # measured range.
     limits = cf.Constraints(
-        frozen=uncertain, lower=X_train.min().to_numpy(), upper=X_train.max().to_numpy()
+        frozen=table.data.columns.str.endswith("error"),
+        lower=X_train.min().to_numpy(),
+        upper=X_train.max().to_numpy(),
     )
     suspicious = X_test[model.predict(X_test) == "malignant"][:6]
     explainer = cf.CoMTE().fit(model, X_train, y_train)
     result = explainer.explain(suspicious, target="benign", constraints=limits, k=3)
 
-    inputs = np.unique(result.source[result.valid])
-    print(
-        f"{len(inputs)} of {len(suspicious)} rows have a way to 'benign', {result.valid.sum()} ways in all."
-    )
+    n_ways = result.valid.sum()
+    n_rows = len(np.unique(result.source[result.valid]))
+    print(f"{n_rows} of {len(suspicious)} rows have a way to 'benign', {n_ways} ways in all.")
     print("For the first row, one of these would do:")
     for i in np.flatnonzero((result.source == 0) & result.valid):
-        columns = np.flatnonzero(result.changed[i])
-        changes = (
-            f"{result.names[j]} {result.X[i, j]:.3g} → {result.X_cf[i, j]:.3g}" for j in columns
-        )
+        changes = []
+        for j in np.flatnonzero(result.changed[i]):
+            changes.append(f"{result.names[j]} {result.X[i, j]:.3g} → {result.X_cf[i, j]:.3g}")
         print("  " + ", ".join(changes))
 
     result.plot(0, folder / "row.png")
