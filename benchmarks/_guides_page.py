@@ -10,9 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from _common import panels, table_head, table_row
-from contrafact.explainers.support.guided import Kind
+from contrafact.explainers.support.guided import GuideKind
 
-KINDS: tuple[Kind, ...] = ("neighbor", "cluster", "prototype", "median")
+KINDS: tuple[GuideKind, ...] = ("neighbor", "cluster", "prototype", "median")
 METHODS = ("guide itself", "guide, refined", "CELS", "CELS, refined")
 #: of the FCN: a quarter of the published widths, to keep the study short
 WIDTHS = (32, 64, 32)

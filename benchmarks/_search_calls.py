@@ -13,7 +13,7 @@ from aeon.classification.convolution_based import RocketClassifier
 import contrafact as cf
 from _common import SectionedPage, random_rows
 from _search_common import METHODS, MODELS
-from contrafact.engine import Batch
+from contrafact.engine import Oracle
 
 DATASETS = ("GunPoint", "ArrowHead", "GunPoint", "BasicMotions")
 
@@ -56,20 +56,20 @@ class RowCounter:
 def watched(counter: RowCounter) -> Iterator[dict[str, int]]:
     """Count the rows that searches ask about within the block, and those that reach the model."""
     tally = {"asked": 0, "reached": 0}
-    ask = Batch.ask
+    ask = Oracle.ask
 
-    def noted(self: Batch, x_cf: torch.Tensor, rows: torch.Tensor, **options: Any) -> Any:
+    def noted(self: Oracle, x_cf: torch.Tensor, row: torch.Tensor, **options: Any) -> Any:
         before = counter.rows
-        verdict = ask(self, x_cf, rows, **options)
+        verdict = ask(self, x_cf, row, **options)
         tally["asked"] += len(x_cf)
         tally["reached"] += counter.rows - before
         return verdict
 
-    Batch.ask = noted  # type: ignore[method-assign]
+    Oracle.ask = noted  # type: ignore[method-assign]
     try:
         yield tally
     finally:
-        Batch.ask = ask  # type: ignore[method-assign]
+        Oracle.ask = ask  # type: ignore[method-assign]
 
 
 def measure_calls(page: SectionedPage, args: argparse.Namespace) -> None:

@@ -141,7 +141,7 @@ def train_digits_models(seed: int) -> Models:
     """Train all three models on digits."""
     images = split_digits(seed)
     X, y, _, _ = images
-    same: dict[str, Any] = {"batch_size": 64, "lr": 5e-3}
+    same: dict[str, Any] = {"batch_size": 64, "learning_rate": 5e-3}
     standard = cf.fit_classifier("smallcnn", X, y, max_epochs=40, random_state=seed, **same)
     oracle = cf.fit_classifier("resnet8", X, y, max_epochs=12, random_state=100 + seed, **same)
     return Models(standard, train_robust_digits(images, seed), oracle, images)
@@ -162,7 +162,7 @@ def train_mnist_models(name: str, seed: int, folder: Path) -> Models:
     oracle = cf.fit_classifier(make_lenet(100 + seed), X[other], y[other], max_epochs=5, **same)
     robust: Classifier
     if own_training:
-        trainer = RobustTrainer(attack="fast", eps=1.5, max_epochs=12, lr=2e-3, **same)
+        trainer = RobustTrainer(attack="fast", eps=1.5, max_epochs=12, learning_rate=2e-3, **same)
         robust = trainer.fit(make_convex_cnn(seed), X[own], y[own]).classifier_
     else:
         robust = load_robust(data, folder)

@@ -31,8 +31,9 @@ from _common import (
     write_page,
 )
 from _guides_page import KINDS, WIDTHS, draw_figure, means, page
-from contrafact.engine import Batch, Candidates
-from contrafact.explainers.support.guided import GuidedExplainer, Kind, guide_of
+from contrafact.engine import Candidates, Tasks
+from contrafact.explainers import GuidedExplainer
+from contrafact.explainers.support.guided import GuideKind, make_guide
 from contrafact.guides import Guide
 from contrafact.models import Classifier
 from contrafact.nn import FCN
@@ -44,17 +45,16 @@ DATASETS = ("GunPoint", "ItalyPowerDemand", "ArrowHead")
 class GuideItself(GuidedExplainer):
     """Return the guide unchanged, x' = n: the baseline of every kind of guide."""
 
-    def __init__(self, guide: Kind = "neighbor") -> None:
+    info_keys = {"guide_index": "number of the guide"}
+
+    def __init__(self, guide: GuideKind = "neighbor") -> None:
         self.guide = guide
 
     def _make_guide(self) -> Guide:
-        return guide_of(self.guide, "euclidean")
+        return make_guide(self.guide, "euclidean")
 
-    def _explain(self, batch: Batch) -> Candidates:
-        guides = self._guides(batch)
-        return Candidates(
-            batch.project(guides.x, guides.rows), guides.rows, {"guide_index": guides.index}
-        )
+    def _explain(self, tasks: Tasks) -> Candidates:
+        return tasks.candidates(tasks.project(tasks.guide), guide_index=tasks.guide_index)
 
 
 def train_models(data: cf.Dataset, seed: int) -> dict[str, Classifier]:
@@ -140,7 +140,9 @@ def study(name: str, seed: int, n: int) -> pd.DataFrame:
         test_accuracy = accuracy(model, data.X_test, data.y_test)
         for kind in KINDS:
             guide, fitting = timed(
-                lambda kind=kind, model=model: guide_of(kind, "euclidean").fit(model, data.X_train)
+                lambda kind=kind, model=model: make_guide(kind, "euclidean").fit(
+                    model, data.X_train
+                )
             )
             real = share_of_real_points(guide)
             explainers = {"guide itself": GuideItself(kind), "CELS": cf.CELS(guide=kind)}

@@ -29,7 +29,7 @@ from _common import (
     timed,
     write_page,
 )
-from contrafact.engine.batch import CLEAR_MARGIN
+from contrafact.engine.oracle import CLEAR_MARGIN
 from contrafact.prototypes import GMLVQ
 
 DATASETS = ("GunPoint", "digits")

@@ -6,7 +6,8 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-# Public names and the package each lives in; imported on first use, so that `import contrafact` stays quick.
+# Public names and the package each lives in; imported on first use, so that `import contrafact`
+# stays quick.
 _PACKAGES = {
     "data": ("Dataset", "list_datasets", "load_dataset"),
     "models": ("Classifier", "as_classifier"),

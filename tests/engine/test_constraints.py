@@ -83,7 +83,8 @@ def test_results_keep_bounds_in_float64(network, dtype):
 
 
 def test_values_at_their_bound_are_left_alone(network):
-    """Bounds taken from the data: rounding to the model's precision must not move or condemn the extremes."""
+    """Bounds taken from the data: rounding to the model's precision must not move or condemn the
+    extremes."""
     module, X = network
     explainer = cf.RandomMask(n_segments=6).fit(module, X)
     free = explainer.explain(X)

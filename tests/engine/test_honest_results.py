@@ -1,4 +1,5 @@
-"""Whatever a method does, the result says what the model says, and one bad row never loses the others."""
+"""Whatever a method does, the result says what the model says, and one bad row never loses the
+others."""
 
 from __future__ import annotations
 
@@ -188,7 +189,8 @@ def test_audit_corrects_what_breaks_the_constraints(counting, X):
 
 
 def test_nothing_leaves_that_breaks_a_constraint(counting, X):
-    """Frozen values too steep by a rounding error: too little to call it impossible, too much to pass."""
+    """Frozen values too steep by a rounding error: too little to call it impossible, too much to
+    pass."""
     X[:, 0, 1] = X[:, 0, 0] + 0.5 * (1 + 1e-7)
     X[:, 0] -= X[:, 0].mean(1, keepdims=True) + 0.3
     limits = cf.Constraints(frozen=np.arange(6) < 2, max_step=0.5)

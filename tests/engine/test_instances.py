@@ -1,4 +1,5 @@
-"""What comes in: every kind of array and label that makes sense, and a clear word about the rest."""
+"""What comes in: every kind of array and label that makes sense, and a clear word about the
+rest."""
 
 from __future__ import annotations
 

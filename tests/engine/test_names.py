@@ -58,7 +58,7 @@ def test_columns_in_another_order_are_refused(wine):
     named = LogisticRegression(max_iter=5000).fit(X, y)
     shuffled = X[X.columns[::-1]]
     explainer = cf.LineSearch().fit(named, X, y)
-    with pytest.raises(ValueError, match="another order: 'proline'.* instead of 'alcohol'"):
+    with pytest.raises(ValueError, match=r"another order: 'proline'.* instead of 'alcohol'"):
         explainer.explain(shuffled[:3])
     with pytest.raises(ValueError, match="columns of the model in another order"):
         cf.LineSearch().fit(named, shuffled, y)
@@ -75,7 +75,7 @@ def test_other_columns_are_refused_by_name(wine):
 
 
 def test_arrays_need_no_names(wine):
-    model, X, y = wine
+    _, X, y = wine
     named = LogisticRegression(max_iter=5000).fit(X, y)
     result = cf.LineSearch().fit(named, X, y).explain(X[:3].to_numpy())
     assert result.valid.all()

@@ -21,7 +21,8 @@ LABELS = {
 
 @pytest.fixture
 def make(counting):
-    """A result of 6 instances with 2 counterfactuals each, the last instance already in its target."""
+    """A result of 6 instances with 2 counterfactuals each, the last instance already in its
+    target."""
 
     def build(labels="text", kind="numpy", modality="series", **options):
         rng = np.random.default_rng(0)
@@ -128,7 +129,10 @@ def test_delta_and_changed(make, kind):
 def test_table_has_one_line_each(make):
     result = make("bool")
     frame = result.to_frame()
-    expected = "source label target cf_label valid status p_before p_after changed_fraction seconds calls message"
+    expected = (
+        "source label target cf_label valid status p_before p_after changed_fraction seconds calls "
+        "message"
+    )
     assert list(frame.columns) == expected.split()
     assert frame["source"].tolist() == result.source.tolist() and frame["target"].all()
     np.testing.assert_allclose(frame["p_after"], result.cf_proba[:, 1])

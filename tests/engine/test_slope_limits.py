@@ -18,7 +18,8 @@ tenths = st.integers(-30, 30).map(lambda v: v / 10)
 
 
 def least_max_step(x, lower, upper, frozen):
-    """The smallest slope limit that some series within the bounds keeps, frozen values given; inf if none."""
+    """The smallest slope limit that some series within the bounds keeps, frozen values given; inf
+    if none."""
     n = len(x)
     difference = np.eye(n, k=1)[: n - 1] - np.eye(n)[: n - 1]
     limit = -np.ones((n - 1, 1))
@@ -50,7 +51,8 @@ def test_feasible_exactly_when_a_series_exists(x, x_cf, box, frozen, max_step, d
     constraints = Constraints(lower, upper, frozen & ~frozen.all(), max_step)
     feasible = constraints.resolve((1, LENGTH), dtype, CPU)
     x, x_cf = (torch.from_numpy(v).to(dtype).reshape(1, 1, -1) for v in (x, x_cf))
-    # A frozen value cannot move off a bound that rounding put it beyond: bounds are compared as rounded.
+    # A frozen value cannot move off a bound that rounding put it beyond: bounds are compared as
+    # rounded.
     rounded = (torch.from_numpy(bound).to(dtype).double().numpy() for bound in (lower, upper))
     needed = least_max_step(x.double().flatten().numpy(), *rounded, constraints.frozen)
     if abs(needed - max_step) <= 1e-4 * max_step:

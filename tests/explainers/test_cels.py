@@ -136,7 +136,8 @@ def test_every_row_is_valid_and_copied_from_its_guide(network):
 
 
 def test_where_cutting_undoes_the_flip_the_smallest_mask_that_flips_is_taken(linear):
-    """With the cut at 0.99 next to nothing is copied at first, so the walk has to find the masks."""
+    """With the cut at 0.99 next to nothing is copied at first, so the walk has to find the
+    masks."""
     result = explain(linear, threshold=0.99)
     assert result.valid.all()
     saliency, mask = (
@@ -242,5 +243,5 @@ def test_bad_parameters_are_refused_before_any_work(linear, option, value):
 def test_parameters_set_after_fit_are_checked_too(linear):
     explainer = cf.CELS().fit(linear, ITALY.X_train, ITALY.y_train)
     explainer.set_params(learning_rate="0.1")
-    with pytest.raises(ValueError, match="learning_rate must be a number above 0, got '0.1'"):
+    with pytest.raises(ValueError, match=r"learning_rate must be a number above 0, got '0\.1'"):
         explainer.explain(X)

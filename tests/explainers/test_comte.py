@@ -36,7 +36,8 @@ def swap(x, guide, channels):
 
 
 def two_classes(weight):
-    """Class 1 where the weighted sum of the channels' means is positive, and a count of the rows asked."""
+    """Class 1 where the weighted sum of the channels' means is positive, and a count of the rows
+    asked."""
 
     def model(X):
         model.seen += len(X)
@@ -47,7 +48,7 @@ def two_classes(weight):
     return model
 
 
-# --- the fewest channels ------------------------------------------------------------------------------------
+# --- the fewest channels --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -94,7 +95,8 @@ def test_where_gains_add_up_no_smaller_set_of_any_distractor_does(method):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_validity_goes_before_few_channels(method):
-    """Only all channels together do, and one step short looks worse than none: no slope to follow."""
+    """Only all channels together do, and one step short looks worse than none: no slope to
+    follow."""
 
     def together(X):
         count = (X.mean(2) > 0.5).sum(1)
@@ -131,7 +133,7 @@ def test_several_distractors_are_better_than_one(linear):
     assert (many <= one).all() and many.sum() < one.sum()
 
 
-# --- one channel, and rows ----------------------------------------------------------------------------------
+# --- one channel, and rows ------------------------------------------------------------------------
 
 
 def test_one_channel_gives_another_series_and_a_warning():
@@ -152,7 +154,7 @@ def test_features_of_a_row_are_channels():
     assert np.array_equal(result.info["channels"], result.X_cf != result.X)
 
 
-# --- the cost -----------------------------------------------------------------------------------------------
+# --- the cost -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -209,7 +211,7 @@ def test_rows_are_worked_on_in_parts(linear, monkeypatch):
     assert np.array_equal(whole.X_cf, parts.X_cf) and np.array_equal(whole.calls, parts.calls)
 
 
-# --- requests -----------------------------------------------------------------------------------------------
+# --- requests -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("method", METHODS)

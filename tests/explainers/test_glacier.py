@@ -19,7 +19,8 @@ def l2(result):
 
 
 def test_on_a_linear_model_it_finds_the_projection_onto_the_half_space(linear):
-    """One channel: s is one number, so the metric is Euclidean and the minimum is |w·x + b| / ‖w‖."""
+    """One channel: s is one number, so the metric is Euclidean and the minimum is |w·x + b| /
+    ‖w‖."""
     result = explain(linear)
     w, b = linear.coef_[0], linear.intercept_[0]
     exact = np.abs(X[:, 0] @ w + b) / np.linalg.norm(w)
@@ -113,7 +114,8 @@ def test_unknown_weights_are_refused(network):
 
 @pytest.mark.parametrize("tau", [0.5, 0.7, 0.9])
 def test_tau_is_kept(linear, tau):
-    """The edit shrinks to the smallest multiple at P(target) >= tau, not to the decision boundary."""
+    """The edit shrinks to the smallest multiple at P(target) >= tau, not to the decision
+    boundary."""
     X = ITALY.X_test[:20]
     result = cf.Glacier(tau=tau).fit(linear, ITALY.X_train, ITALY.y_train).explain(X)
     p = result.target_proba[:, 1]

@@ -86,7 +86,7 @@ def off_the_image(autoencoder, points, start):
     return (autoencoder.decode(z) - points).square().mean((1, 2)).sqrt().detach().numpy()
 
 
-# --- a latent method ----------------------------------------------------------------------------------------
+# --- a latent method ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", ["bilstm", "linear"])
@@ -133,7 +133,8 @@ def test_with_it_the_edit_alone_is(linear, narrow):
 
 
 def test_it_stops_at_the_boundary(linear):
-    """On a linear model in a linear code the path is shortened to 1/64 of its length from the boundary."""
+    """On a linear model in a linear code the path is shortened to 1/64 of its length from the
+    boundary."""
     pca = Pca(ITALY.X_train, 6)
     result = explain(linear, pca)
     searched = ~result.info["fallback"]
@@ -214,7 +215,7 @@ def test_k_counterfactuals_differ(linear, autoencoder):
     np.testing.assert_allclose(each[:, 0], explainer.explain(X[:5]).X_cf[:, 0], atol=1e-5)
 
 
-# --- weights ------------------------------------------------------------------------------------------------
+# --- weights --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("weights", ["local", "global"])
@@ -291,7 +292,7 @@ def test_errors_name_the_parameter(linear, params, message):
         explain(linear, **{"autoencoder": "cnn", **params})
 
 
-# --- images, and Glacier ------------------------------------------------------------------------------------
+# --- images, and Glacier --------------------------------------------------------------------------
 
 
 def test_images_turn(digits):
@@ -317,7 +318,8 @@ def test_glacier_through_an_autoencoder_is_another_search(linear, autoencoder):
 
 
 def test_glacier_moves_as_the_decoder_does(linear, narrow):
-    """x' lies on the line from x to x + D(z) − D(E(x)): a movement of the decoder, and a share of it."""
+    """x' lies on the line from x to x + D(z) − D(E(x)): a movement of the decoder, and a share of
+    it."""
     result = explain(linear, narrow, cf.Glacier, max_iter=200)
     searched = ~result.info["fallback"]
     assert searched.sum() >= 15

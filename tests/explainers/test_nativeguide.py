@@ -36,7 +36,7 @@ def fcn():
     return cf.fit_classifier(module, ITALY.X_train, ITALY.y_train, max_epochs=30)
 
 
-# --- windows ------------------------------------------------------------------------------------------------
+# --- windows --------------------------------------------------------------------------------------
 
 
 def test_the_edit_is_one_window_of_the_guide(linear):
@@ -51,7 +51,8 @@ def test_the_edit_is_one_window_of_the_guide(linear):
 
 
 def test_on_a_linear_model_no_shorter_window_does(linear):
-    """Gains of single steps add up there, so a window lies where it does most: compared with all windows."""
+    """Gains of single steps add up there, so a window lies where it does most: compared with all
+    windows."""
     result = explain(linear, n_segments=24)
     for i, length in enumerate(result.info["window_length"].tolist()):
         guide = ITALY.X_train[result.info["guide_index"][i]]
@@ -89,7 +90,7 @@ def test_windows_go_across_channels():
         )
 
 
-# --- blends -------------------------------------------------------------------------------------------------
+# --- blends ---------------------------------------------------------------------------------------
 
 
 def pairs(channels=2, length=30, n=5):
@@ -171,7 +172,7 @@ def test_blend_takes_the_smallest_weight(linear):
     assert (lead < 1e-4).all()
 
 
-# --- class activation ---------------------------------------------------------------------------------------
+# --- class activation -----------------------------------------------------------------------------
 
 
 def test_activation_adds_up_to_the_change_of_the_lead(fcn):
@@ -226,7 +227,7 @@ def test_other_models_are_explored_as_in_window(linear):
     assert np.array_equal(explain(linear, mode="cam").X_cf, explain(linear, mode="window").X_cf)
 
 
-# --- all modes ----------------------------------------------------------------------------------------------
+# --- all modes ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -284,7 +285,8 @@ def test_a_frozen_window_and_a_frozen_channel_stay(mode):
 
 
 def test_with_constraints_the_best_of_what_was_tried_is_kept():
-    """The guide of ones is out of reach with one value frozen; its first third alone does, and was tried."""
+    """The guide of ones is out of reach with one value frozen; its first third alone does, and was
+    tried."""
 
     def thirds(X):
         high = X[:, 0] > 0.5

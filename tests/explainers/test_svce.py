@@ -1,4 +1,5 @@
-"""SVCE: inside its ball, as good as the truth where the truth is known, and with "auto" the smallest."""
+"""SVCE: inside its ball, as good as the truth where the truth is known, and with "auto" the
+smallest."""
 
 import math
 from dataclasses import replace
@@ -82,7 +83,7 @@ def half_space():
     return model, rows[10:], rows[:10], margin
 
 
-# --- inside -------------------------------------------------------------------------------------------------
+# --- inside ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -145,7 +146,7 @@ def test_bounds_default_to_the_range_of_the_reference_data():
     assert result.X_cf.max() > 2.5
 
 
-# --- the truth, where it is known ---------------------------------------------------------------------------
+# --- the truth, where it is known -----------------------------------------------------------------
 
 
 @norms
@@ -187,7 +188,8 @@ class PerRow(cf.SVCE):
 
 
 def test_auto_radius_is_the_smallest_on_a_fine_grid(cnn, smallest):
-    """Steps of 1 %, from 10 % below to 5 % above; the runs on the grid are longer and have restarts."""
+    """Steps of 1 %, from 10 % below to 5 % above; the runs on the grid are longer and have
+    restarts."""
     images, auto = X[:6], smallest[np.arange(6)]
     assert auto.valid.all()
     grid = 1.01 ** np.arange(-10, 6)
@@ -227,7 +229,7 @@ def test_l1_changes_fewer_pixels_than_l2_at_equal_confidence(cnn):
     assert (count[1.0] < count[2.0]).all() and 3 * count[1.0].mean() < count[2.0].mean()
 
 
-# --- what is said is so -------------------------------------------------------------------------------------
+# --- what is said is so ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("radius", ["auto", 0.8])
@@ -258,7 +260,7 @@ def test_a_given_radius_stops_at_the_confidence_asked_for(cnn):
     assert p_of_target(cnn, most)[able].mean() > p_of_target(cnn, enough)[able].mean() + 0.01
 
 
-# --- runs ---------------------------------------------------------------------------------------------------
+# --- runs -----------------------------------------------------------------------------------------
 
 
 def test_more_restarts_are_at_least_as_good(cnn):
@@ -281,7 +283,8 @@ def test_seeds_reproduce_and_matter(cnn):
 
 @pytest.mark.parametrize("radius", ["auto", 0.8])
 def test_batch_equals_loop(cnn, radius):
-    """Convolutions round differently in batches of another size (1e-7), which a run near a kink can amplify:
+    """Convolutions round differently in batches of another size (1e-7), which a run near a kink
+    can amplify:
     one row may differ."""
     explainer = fitted(cnn, radius=radius, n_iter=20, restarts=2 if radius != "auto" else 1)
     images = X[:5] if radius == "auto" else X
@@ -321,7 +324,7 @@ def test_a_large_logit_gap_gives_no_nan():
     assert result.valid.mean() > 0.5
 
 
-# --- options ------------------------------------------------------------------------------------------------
+# --- options --------------------------------------------------------------------------------------
 
 
 def brightness(point):
@@ -435,7 +438,7 @@ def test_bad_parameters_found_late_or_never(params):
         cf.SVCE(**params).fit(HalfSpace(20), series)
 
 
-# --- other data, other models -------------------------------------------------------------------------------
+# --- other data, other models ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("norm", [1.0, 1.5, 2.0])

@@ -1,4 +1,5 @@
-"""TS-NUC: the search is the paper's, a batch is as many runs, and its modes and options do what they say."""
+"""TS-NUC: the search is the paper's, a batch is as many runs, and its modes and options do what
+they say."""
 
 import warnings
 
@@ -22,12 +23,13 @@ MOTIONS = cf.load_dataset("BasicMotions")
 X = ITALY.X_test[np.random.default_rng(0).permutation(len(ITALY.X_test))[:60]]
 
 
-# --- models and autoencoders, each trained once -------------------------------------------------------------
+# --- models and autoencoders, each trained once ---------------------------------------------------
 
 
 @pytest.fixture(scope="module", autouse=True)
 def networks():
-    """The same codes train the same network, so each is trained once: most tests here share theirs."""
+    """The same codes train the same network, so each is trained once: most tests here share
+    theirs."""
     fit, trained = CodeNetwork.fit, {}
 
     def fit_once(codes, max_epochs, skip):
@@ -109,7 +111,7 @@ def decoded(autoencoder, X):
         return autoencoder(torch.as_tensor(X).to(next(autoencoder.parameters()))).numpy()
 
 
-# --- a batch is as many separate runs -----------------------------------------------------------------------
+# --- a batch is as many separate runs -------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -228,7 +230,7 @@ def test_the_search_is_the_papers(models, autoencoder, kind, how):
         np.testing.assert_allclose(result.X_cf[i], x_cf[0], atol=1e-5)
 
 
-# --- modes --------------------------------------------------------------------------------------------------
+# --- modes ----------------------------------------------------------------------------------------
 
 
 def test_gradients_are_not_promised_where_there_are_none(forest, autoencoder):
@@ -316,11 +318,12 @@ def test_slopes_that_are_felt_out_agree_with_exact_ones(models, autoencoder, kin
     assert ((felt_way * exact_way).sum(1) > 0.9).all()
 
 
-# --- targets and centroids ----------------------------------------------------------------------------------
+# --- targets and centroids ------------------------------------------------------------------------
 
 
 def three_waves(n=90, seed=0):
-    """Three classes of series of which the middle one lies nearer to one neighbor than to the other."""
+    """Three classes of series of which the middle one lies nearer to one neighbor than to the
+    other."""
     rng = np.random.default_rng(seed)
     y = np.arange(n) % 3
     t = np.linspace(0, 2 * np.pi, 20)
@@ -402,7 +405,8 @@ def test_the_centroid_told_is_the_nearest_of_the_target_class():
 
 
 def test_a_target_without_centroids_is_no_error_of_the_search(linear, autoencoder):
-    """As with other guided methods: nothing was found, and the model's word on the best attempt stands."""
+    """As with other guided methods: nothing was found, and the model's word on the best attempt
+    stands."""
 
     def three(x):
         proba = linear.predict_proba(x.reshape(len(x), -1))
@@ -413,7 +417,7 @@ def test_a_target_without_centroids_is_no_error_of_the_search(linear, autoencode
     assert not (result.status == "error").any()
 
 
-# --- presets, noise, residual -------------------------------------------------------------------------------
+# --- presets, noise, residual ---------------------------------------------------------------------
 
 PAPER = {
     "autoencoder": "lstm",
@@ -465,7 +469,8 @@ def test_the_papers_preset_is_its_settings_and_given_ones_win(linear):
 
 
 def test_a_row_that_turns_with_noise_is_tried_without(linear, rough):
-    """F is the identity and stands still, so without noise there is only the plain reconstruction: where that
+    """F is the identity and stands still, so without noise there is only the plain reconstruction:
+    where that
     is in the target class it must be the answer, elsewhere the noisy point stays."""
     explainer = fitted(
         linear,
@@ -545,7 +550,7 @@ def test_the_edit_is_a_movement_of_the_decoder(linear):
     assert (outside[searched] < 1e-6).all()
 
 
-# --- requests -----------------------------------------------------------------------------------------------
+# --- requests -------------------------------------------------------------------------------------
 
 
 def test_refine_makes_it_sparse(bilstm, autoencoder):

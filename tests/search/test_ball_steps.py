@@ -1,4 +1,5 @@
-"""Steps inside a ball and a box: they stay inside, find the optimum, and look back when they should."""
+"""Steps inside a ball and a box: they stay inside, find the optimum, and look back when they
+should."""
 
 import math
 from dataclasses import replace
@@ -72,7 +73,7 @@ def climb(step, f, x, n):
     return torch.stack(visited)
 
 
-# --- the schedule -------------------------------------------------------------------------------------------
+# --- the schedule ---------------------------------------------------------------------------------
 
 
 def test_checkpoints_are_the_papers():
@@ -87,7 +88,8 @@ def test_checkpoints_of_short_runs_lie_within_them():
 
 
 def scripted(losses, n_iter=75, seed=0):
-    """AFW told which losses it met, at random points with random gradients: points, answers, step sizes."""
+    """AFW told which losses it met, at random points with random gradients: points, answers, step
+    sizes."""
     ball, _, _ = problem(2.0, n=1, frozen=0.0)
     step, points, answers, sizes = ball_step("afw", ball, n_iter), [], [], []
     for t, loss in enumerate(losses):
@@ -139,7 +141,7 @@ def test_a_cut_goes_on_from_the_best_point_and_its_gradient():
         torch.testing.assert_close(answers[t], theta + size * (ball.farthest(-gradient) - theta))
 
 
-# --- feasible, optimal --------------------------------------------------------------------------------------
+# --- feasible, optimal ----------------------------------------------------------------------------
 
 
 @every_way
@@ -202,7 +204,7 @@ def test_a_stationary_start_stays_the_best():
     assert (step.best_loss == 0).all() and (ball.gap(step.best, -step.best_gradient) == 0).all()
 
 
-# --- the Frank-Wolfe gap ------------------------------------------------------------------------------------
+# --- the Frank-Wolfe gap --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("p", [1.0, 1.5, 2.0, INF])
@@ -217,7 +219,7 @@ def test_the_gap_bounds_what_is_missing_and_shrinks(p):
     assert (gaps.amin(0) < 5e-3 * (best - f(ball.x0))).all()
 
 
-# --- a batch is as many separate runs -----------------------------------------------------------------------
+# --- a batch is as many separate runs -------------------------------------------------------------
 
 
 @every_way

@@ -54,7 +54,8 @@ def test_finished_tasks_leave(tasks_of):
 
 
 def linear_code(tasks, theta, t):
-    """A code between θ and the candidate: each row's own 24 × 24 matrix θ, applied to a fixed vector."""
+    """A code between θ and the candidate: each row's own 24 × 24 matrix θ, applied to a fixed
+    vector."""
     return (theta.unflatten(1, (24, 24)) @ torch.linspace(-1, 1, 24, dtype=theta.dtype))[:, None]
 
 
@@ -100,7 +101,8 @@ def test_a_loss_blind_to_the_score_costs_one_row_a_step(tasks_of):
 
 
 def test_a_saturated_model_still_has_a_slope(tasks_of):
-    """At logits of ±thousands the probability is flat to the last bit; the search must move all the same."""
+    """At logits of ±thousands the probability is flat to the last bit; the search must move all
+    the same."""
 
     class Saturated(torch.nn.Module):
         def __init__(self):

@@ -218,7 +218,8 @@ def test_a_raw_module_takes_the_class_names_of_the_result():
 
 
 def test_what_only_a_smaller_edit_can_spare_is_given_back():
-    """The second value is needed as long as the first is large; shrinking comes before the last sweep."""
+    """The second value is needed as long as the first is large; shrinking comes before the last
+    sweep."""
 
     def model(X):
         a, b = X.T

@@ -224,7 +224,7 @@ def _count_changes(tasks: Tasks, x_cf: Tensor) -> Tensor:
 
 
 def _find_expendable(tasks: Tasks, chunk_of: Tensor) -> _Expendable:
-    """Undo every changed chunk alone; first comes the one that costs the target least of its lead."""
+    """Undo every changed chunk alone; first comes the one that costs the target least."""
     changed = (tasks["x_cf"] != tasks.x).float()
     holds_changes = sum_by_segment(changed, chunk_of) > 0
     task, chunk = holds_changes.nonzero(as_tuple=True)

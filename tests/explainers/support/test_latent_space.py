@@ -89,7 +89,8 @@ def untrained(kind):
 
 @pytest.mark.parametrize("kind", ["lstm", "cnn"])
 def test_no_movement_is_no_change_to_the_last_bit_and_can_be_left(tasks, kind):
-    """float32 rounds a row otherwise in another batch: bits must not depend on which rows are decoded."""
+    """float32 rounds a row otherwise in another batch: bits must not depend on which rows are
+    decoded."""
     space = LatentSpace.fit(untrained(kind), tasks.x, max_epochs=1)
     tasks = tasks.take(torch.tensor([0, 0, 1, 2, 3, 4, 5]))
     tasks = space.attach_base(tasks, space.encode(tasks.x), residual=True)
@@ -135,7 +136,8 @@ def test_further_starts_lie_around_the_code_and_follow_the_instance(linear, open
 
 
 def test_shortening_goes_back_to_the_first_accepted_point_and_never_beyond_the_code(tasks, linear):
-    """Linear model, linear decoder: the share of the way is the share of the edit, and acceptance has one
+    """Linear model, linear decoder: the share of the way is the share of the edit, and acceptance
+    has one
     threshold along it."""
     space = LatentSpace.fit(Pca(ITALY.X_train, 6), torch.from_numpy(ITALY.X_train), max_epochs=1)
     base = space.encode(tasks.x)
