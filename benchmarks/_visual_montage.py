@@ -176,8 +176,8 @@ class Montage:
             0.01,
             1 - 0.12 / self.figure.get_figheight(),
             "The smallest change after which the model predicts another class with "
-            f"P = {confidence}. Left: the changed image, the model's class and P. "
-            "Right: what changed, and the class that an independent network predicts.",
+            f"P = {confidence}. Left: the changed image, its class and P. "
+            "Right: what changed, and the class by an independent network.",
             fontsize=11.5,
             va="top",
             color="#333333",
