@@ -52,41 +52,34 @@ class Crossover:
         x : Tensor of shape (offspring, channels, length)
             The offspring.
         """
-        pairs = self._pair_up(population, generation)
-        number = pairs["population"][:, None]
-        parents = pairs["parents"]
-        x = population.x[number, parents]  # (pairs, 2, channels, length)
-        swapped = self._draw_windows(pairs)[:, None]
-        x = torch.where(swapped, x.flip(1), x)
-
-        offspring = pairs.repeat(2)
-        place_in_pair = torch.arange(2, device=x.device)
-        place_in_pair = place_in_pair.repeat(len(pairs))
-        slot = 2 * offspring["pair"] + place_in_pair
-        offspring = offspring.attach(slot=slot)
-        return offspring, x.flatten(0, 1)
-
-    def _pair_up(self, population: Population, generation: int) -> Tasks:
-        """Make one task per pair, which carries the pair, its parents and random numbers."""
         numbers = population.draw(N_NUMBERS, stream=2 * generation)
         parents = _hold_tournaments(population, numbers[:, :, :2])
-        n, n_pairs, _ = parents.shape
-        pair = torch.arange(n_pairs, device=parents.device)
-        numbers_of_window = numbers[:, :n_pairs, 2:]
-        pairs = population.tasks.repeat(n_pairs).attach(
-            pair=pair.repeat(n),
-            parents=parents.flatten(0, 1),
-            numbers=numbers_of_window.flatten(0, 1),
-        )
-        if not self.thrifty:
-            return pairs
-        promising = _are_promising(population, parents)
-        return pairs.take(promising.flatten())
+        may_mate = torch.ones_like(parents[:, :, 0], dtype=torch.bool)
+        if self.thrifty:
+            may_mate = _are_promising(population, parents)
+        number, pair = may_mate.nonzero(as_tuple=True)  # one entry per pair from here on
+        numbers = numbers[number, pair, 2:]
+        parents = parents[number, pair]
 
-    def _draw_windows(self, pairs: Tasks) -> Tensor:
+        owner = number[:, None]
+        x = population.x[owner, parents]  # (pairs, 2, channels, length)
+        swapped = self._draw_windows(numbers, population.tasks.shape)
+        x = torch.where(swapped[:, None], x.flip(1), x)
+        first = 2 * pair
+        slot = torch.stack([first, first + 1], 1)
+        number = number.repeat_interleave(2)
+        offspring = population.tasks.take(number)
+        offspring = offspring.attach(slot=slot.flatten())
+        return offspring, x.flatten(0, 1)
+
+    def _draw_windows(
+        self,
+        numbers: Tensor,
+        shape: tuple[int, ...],
+    ) -> Tensor:
         """Draw what each pair swaps, a mask (pairs, channels, length)."""
-        chance, where, start, width = pairs["numbers"].unbind(1)
-        n_channels, length = pairs.shape
+        chance, where, start, width = numbers.unbind(1)
+        n_channels, length = shape
         every_channel = torch.arange(n_channels, device=where.device)
         channel = (2 * n_channels * where).long()
         channel = channel[:, None]

@@ -41,74 +41,53 @@ def make_edits(
         `channel`, `window` (length,), True where the channel is replaced, and `values` (length,),
         by what.
     """
-    if not shapelets:
-        none = torch.zeros_like(instances.row, dtype=torch.bool)
-        nothing = instances.take(none)
-        values = nothing.x[:, 0]
-        return _attach_edits(
-            nothing,
-            -1,
-            0,
-            values.bool(),
-            values,
-        )
-    parts = []
+    x = instances.x
+    n = len(shapelets)
+    length = instances.shape[1]
+    values = x.new_zeros(n, len(x), length)
+    window = torch.zeros_like(values, dtype=torch.bool)
+    is_edit = window.new_zeros(n, len(x))
+    channel = instances.row.new_zeros(n)
     for number, shapelet in enumerate(shapelets):
-        part = _edit_by(shapelet, number, instances)
-        parts.append(part)
-    return Tasks.concat(parts)
+        edit = _edit_by(shapelet, instances)
+        is_edit[number], window[number], values[number] = edit
+        channel[number] = shapelet.channel
+    by_shapelet, position = is_edit.nonzero(as_tuple=True)
+    edits = instances.take(position)
+    return edits.attach(
+        shapelet=by_shapelet,
+        channel=channel[by_shapelet],
+        window=window[is_edit],
+        values=values[is_edit],
+    )
 
 
 def _edit_by(
     shapelet: Shapelet,
-    number: int,
     instances: Tasks,
-) -> Tasks:
-    """Make the edits by one shapelet."""
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return which instances a shapelet edits, in which windows, and by what values."""
     occurs, place = shapelet.find(instances.x)
     is_old = instances.label == shapelet.column
     is_wanted = instances.target == shapelet.column
-    removed = occurs & is_old
-    inserted = ~occurs & is_wanted
-    edited = removed | inserted
+    is_removed = occurs & is_old
+    is_inserted = ~occurs & is_wanted
 
-    start = torch.where(removed, place, shapelet.start)
+    start = torch.where(is_removed, place, shapelet.start)
     length = instances.shape[1]
     time = torch.arange(length, device=start.device)
-    time_in_shapelet = time - start[edited, None]
+    time_in_shapelet = time - start[:, None]
     last = len(shapelet) - 1
     window = (time_in_shapelet >= 0) & (time_in_shapelet <= last)
 
-    x = instances.x[edited, shapelet.channel]
+    x = instances.x[:, shapelet.channel]
     x_in_window = torch.where(window, x, 0)
     level = x_in_window.sum(1, keepdim=True) / len(shapelet)
     time_in_shapelet = time_in_shapelet.clamp(0, last)
     insertion = level + shapelet.values[time_in_shapelet]
-    removal = instances.guide[edited, shapelet.channel]
-    values = torch.where(removed[edited, None], removal, insertion)
-    return _attach_edits(
-        instances.take(edited),
-        number,
-        shapelet.channel,
-        window,
-        values,
-    )
-
-
-def _attach_edits(
-    tasks: Tasks,
-    number: int,
-    channel: int,
-    window: Tensor,
-    values: Tensor,
-) -> Tasks:
-    """Let tasks carry an edit each."""
-    return tasks.attach(
-        shapelet=torch.full_like(tasks.row, number),
-        channel=torch.full_like(tasks.row, channel),
-        window=window,
-        values=values,
-    )
+    removal = instances.guide[:, shapelet.channel]
+    values = torch.where(is_removed[:, None], removal, insertion)
+    return is_removed | is_inserted, window, values
 
 
 def apply_edits(edits: Tasks) -> Tensor:
