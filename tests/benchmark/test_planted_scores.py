@@ -3,7 +3,7 @@
 import numpy as np
 
 from contrafact.benchmark import localization, optimality_gap, planted_series
-from contrafact.engine import Candidates, Constraints, Counterfactuals
+from contrafact.engine import Constraints, Counterfactuals
 from contrafact.explainers import SVCE, LineSearch, NearestUnlike
 from contrafact.explainers.support.explainer import Explainer
 
@@ -14,9 +14,9 @@ class Perfect(Explainer):
     def __init__(self, planted):
         self.planted = planted
 
-    def _explain(self, batch):
-        delta = self.planted.smallest_edit(batch.x.numpy())
-        return Candidates(batch.x + (1 + 1e-6) * batch.x.new_tensor(delta), batch.rows)
+    def _explain(self, tasks):
+        delta = self.planted.smallest_edit(tasks.x.numpy())
+        return tasks.candidates(tasks.x + (1 + 1e-6) * tasks.x.new_tensor(delta))
 
 
 def explained(explainer, planted, **options):

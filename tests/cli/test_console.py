@@ -62,7 +62,7 @@ def test_json_is_strict():
             ["script.pt", "split.npz", "--bounds", "x=0:1"],
             r"no channel 'x'\. There are channel 0 to 0",
         ),
-        (["script.pt", "split.npz", "--confidence", "1.5"], r"between 0 and 1, got 1\.5"),
+        (["script.pt", "split.npz", "--confidence", "1.5"], r"above 0 and below 1, got 1\.5"),
         (["script.pt", "split.npz", "--calls", "3"], r"calls=3 is too small"),
         (
             ["script.pt", "split.npz", "--reference", "GunPoint"],

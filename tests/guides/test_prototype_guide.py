@@ -82,7 +82,7 @@ def test_a_model_of_one_class_gets_its_mean():
 @pytest.mark.parametrize(
     ("kind", "options", "message"),
     [
-        ("som", {}, "kind must be 'lvq' or 'median' or a prototype model, got 'som'"),
+        ("som", {}, "kind must be 'lvq', 'median' or a prototype model, got 'som'"),
         ("lvq", {"metric": "dtw"}, "kind='lvq' with metric='dtw'"),
         (DeepLVQ(max_iter=1, random_state=0), {}, "prototypes of shape"),
     ],

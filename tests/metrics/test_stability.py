@@ -8,7 +8,7 @@ from scipy.stats import norm
 from sklearn.linear_model import LogisticRegression
 
 import contrafact as cf
-from contrafact.engine import Candidates, Tags
+from contrafact.engine import Tags
 from contrafact.explainers.support.explainer import Explainer
 from contrafact.metrics import evaluate
 
@@ -39,8 +39,8 @@ class Threefold(Explainer):
 
     tags = Tags(reference=False)
 
-    def _explain(self, batch):
-        return Candidates(3 * batch.x, batch.rows)
+    def _explain(self, tasks):
+        return tasks.candidates(3 * tasks.x)
 
 
 def test_lipschitz_by_hand(changes):
@@ -59,8 +59,8 @@ class Aimed(Explainer):
 
     tags = Tags(reference=False)
 
-    def _explain(self, batch):
-        return Candidates(batch.x * batch.target[:, None], batch.rows)
+    def _explain(self, tasks):
+        return tasks.candidates(tasks.x * tasks.target[:, None])
 
 
 def test_lipschitz_asks_for_the_same_class():

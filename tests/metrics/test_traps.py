@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import contrafact as cf
-from contrafact.engine import Candidates, Tags
+from contrafact.engine import Tags
 from contrafact.explainers.support.explainer import Explainer
 from contrafact.metrics import Metric, aggregate, evaluate
 from contrafact.metrics.evaluation import METRICS
@@ -151,8 +151,8 @@ class Liar(Explainer):
 
     tags = Tags(reference=False)
 
-    def _explain(self, batch):
-        return Candidates(batch.x.clone(), batch.rows)
+    def _explain(self, tasks):
+        return tasks.candidates(tasks.x.clone())
 
 
 def test_a_liar_is_scored_as_a_failure():

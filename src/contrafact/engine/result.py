@@ -15,7 +15,7 @@ from .instances import PLURALS, Modality
 from .result_exports import ResultExports
 from .statuses import STATUSES
 
-#: a difference below this share of the largest one of its row is rounding, not a change
+#: a smaller relative difference is rounding, not a change
 CHANGE_TOLERANCE = 1e-6
 
 #: fields that are not arrays with one entry per counterfactual
@@ -138,7 +138,12 @@ class Counterfactuals(ResultExports):
 
     @property
     def changed(self) -> Any:
-        """Mask of the values that changed by more than a millionth of the row's largest change."""
+        """Mask of the values that changed by more than rounding.
+
+        The values of a series or image share a unit: a difference counts if it is above a millionth
+        of the largest one of its instance. The features of a row do not: a difference counts if it
+        is above a millionth of the feature's own size.
+        """
         if isinstance(self.X, Tensor):
             return torch.from_numpy(self._changed()).to(self.X.device)
         return self._changed()
@@ -153,9 +158,12 @@ class Counterfactuals(ResultExports):
         before = as_numpy(self.X).astype(np.float64)
         after = as_numpy(self.X_cf).astype(np.float64)
         size = np.abs(after - before)
-        other_axes = tuple(range(1, size.ndim))
-        largest = size.max(axis=other_axes, keepdims=True, initial=0)
-        return np.asarray(size > CHANGE_TOLERANCE * largest)
+        if self.modality == "row":
+            scale = np.maximum(np.abs(before), np.abs(after))
+        else:
+            other_axes = tuple(range(1, size.ndim))
+            scale = size.max(axis=other_axes, keepdims=True, initial=0)
+        return np.asarray(size > CHANGE_TOLERANCE * scale)
 
     @property
     def target_proba(self) -> Array:

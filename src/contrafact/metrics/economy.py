@@ -1,7 +1,6 @@
 """Economy: how little was changed, and how tidily. a = |x' − x|, d its number of values.
 
-A value counts as changed as in `Counterfactuals.changed`: by more than a millionth of the row's
-largest change.
+Which values count as changed is defined by `Counterfactuals.changed`.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from .regions import count_regions
 
 
 class Sparsity(Metric):
-    """Fraction of the values that changed, by more than a millionth of the row's largest change."""
+    """Fraction of the values that changed by more than rounding."""
 
     name = "sparsity"
     direction = "min"

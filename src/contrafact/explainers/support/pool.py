@@ -74,7 +74,9 @@ class Pool:
         merit = self.merit[entry]
         quality = merit[:, :1] / merit
         quality = torch.where(entry >= 0, quality, 1e-9)
-        x = self.found.x[entry]  # (instances, count, *shape)
+        # The best entry fills up: what is chosen must not depend on the other instances.
+        filled = torch.where(entry >= 0, entry, entry[:, :1])
+        x = self.found.x[filled]  # (instances, count, *shape)
         column = select_diverse(x, k, quality)
         chosen = entry.gather(1, column)
         return _take(self.found, chosen[chosen >= 0])
@@ -93,9 +95,8 @@ class Pool:
             return_inverse=True,
             return_counts=True,
         )
-        width = max(k, int(count.max()))
         entry = torch.full(
-            (len(count), width),
+            (len(count), POOL_FACTOR * k),
             -1,
             device=row.device,
         )
