@@ -138,7 +138,8 @@ def only_attributes_missing(cls, problem):
         for parameter in get_doc_object(cls)["Parameters"]
         for name in parameter.name.split(",")
     }
-    return set(signature) <= documented | parameters
+    public = {name for name in signature if not name.startswith("_")}
+    return public <= documented | parameters
 
 
 def said_in_summary(member, problem):

@@ -123,7 +123,8 @@ def renamed_attributes(module: str, new_names: Mapping[str, str]) -> Callable[[s
     Examples
     --------
     >>> __getattr__ = renamed_attributes("contrafact.old", {"tau": "math.tau"})
-    >>> with warnings.catch_warnings(record=True):
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
     ...     round(__getattr__("tau"), 2)
     6.28
     """

@@ -243,9 +243,9 @@ def test_changes_of_float32_are_compared_in_float64(counting):
 
 
 def test_features_of_a_row_have_units_of_their_own():
-    """A rate that rises by a tenth has changed, however many dollars the income changed by."""
+    """A rate that rises a little has changed, however many dollars the income changed by."""
     X = np.array([[52_000.0, 0.25, 0.0, 7.0]])
-    X_cf = np.array([[48_000.0, 0.275, 1e-12, 7.0 * (1 + 1e-9)]])
+    X_cf = np.array([[48_000.0, 0.2503, 1e-7, 7.0 * (1 + 1e-7)]])
     model = cf.as_classifier(lambda X: np.tile([0.9, 0.1], (len(X), 1)), classes=["a", "b"])
     result = cf.Counterfactuals.from_arrays(model, X, X_cf, "b")
-    assert result.modality == "row" and result.changed.tolist() == [[True, True, True, False]]
+    assert result.modality == "row" and result.changed.tolist() == [[True, True, False, False]]

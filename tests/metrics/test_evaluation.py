@@ -200,8 +200,7 @@ def test_list_says_direction_needs_and_meaning():
     assert frame.loc["sparsity", ["direction", "needs", "meaning"]].tolist() == [
         "min",
         "",
-        "Fraction of the values that changed, by more than a millionth of the row's largest "
-        "change.",
+        "Fraction of the values that changed by more than rounding.",
     ]
     assert frame.loc["relative_distance", "needs"] == "labels, reference"
     assert frame["meaning"].str.len().min() > 5

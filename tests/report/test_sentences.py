@@ -102,10 +102,10 @@ def test_images_all_over_and_tiny(told):
 
 def test_rows_name_the_values(told):
     names = np.array(["age", "income", "rate", "kept"])
-    words = told([40, 52000, 0.25, 3], [41, 48123.4, 0.250001, 3], modality="row", names=names)
+    words = told([40, 52000, 0.25, 3], [41, 48123.4, 0.2501, 3], modality="row", names=names)
     assert words == (
         "To be called 'b' instead of 'a', this row would need age 41 instead of 40, "
-        "income 48123 instead of 52000 and rate 0.250001 instead of 0.25."
+        "income 48123 instead of 52000 and rate 0.2501 instead of 0.25."
     )
     assert told([0], [1], modality="row").endswith("this row would need feature 0 1 instead of 0.")
 

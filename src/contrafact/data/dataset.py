@@ -27,12 +27,14 @@ class Dataset:
         Name of the dataset.
     modality : {"series", "image", "row"}
         What an instance is.
-    X_train, X_test : array
+    X_train : array
         Finite numbers, of shape (n, channels, length) for series, (n, channels, height, width) for
         images and (n, features) for rows. Floats stay as they are; whole numbers become floats and
         are not rescaled.
-    y_train, y_test : array of shape (n,)
+    y_train : array of shape (n,)
         Labels: text, numbers or booleans, not mixed.
+    X_test, y_test : array
+        The same for the test rows.
     names : tuple of str, optional
         Names of the columns of rows, or of the channels of series and images.
 

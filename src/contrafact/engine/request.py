@@ -37,7 +37,7 @@ RULES = {
 
 @dataclass(frozen=True)
 class Request:
-    """The options of one call of `explain`; never changed once made.
+    """Hold the options of one call of `explain`; never changed once made.
 
     Parameters
     ----------
@@ -89,7 +89,20 @@ class Request:
             )
 
     def feasible_set(self, shape: tuple[int, ...], classifier: Classifier) -> FeasibleSet | None:
-        """Return the constraints as tensors for this classifier, or None where there are none."""
+        """Express the constraints as tensors.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            Shape of one instance.
+        classifier : Classifier
+            The model, whose precision and device are used.
+
+        Returns
+        -------
+        FeasibleSet or None
+            None where there are no constraints.
+        """
         if self.constraints is None:
             return None
         return self.constraints.resolve(shape, classifier.dtype, classifier.device)

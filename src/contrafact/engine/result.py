@@ -17,6 +17,8 @@ from .statuses import STATUSES
 
 #: a smaller relative difference is rounding, not a change
 CHANGE_TOLERANCE = 1e-6
+#: the same for features, whose units differ: relative to the largest difference of the row
+FEATURE_TOLERANCE = 1e-9
 
 #: fields that are not arrays with one entry per counterfactual
 SHARED_FIELDS = ("classes", "modality", "info", "provenance", "names", "exceptions")
@@ -71,7 +73,7 @@ class Counterfactuals(ResultExports):
     >>> model = LogisticRegression(max_iter=500).fit(X, y)
     >>> result = cf.NearestUnlike().fit(model, X, y).explain(X[:5], target=1)
     >>> result
-    <Counterfactuals: 5 rows of 4 by NearestUnlike: 5 valid, 100% changed>
+    <Counterfactuals: 5 rows of 4 by NearestUnlike: 5 valid, 95% changed>
     >>> result[0].to_frame()[["label", "target", "cf_label"]].values.tolist()
     [[0, 1, 1]]
     """
@@ -142,7 +144,8 @@ class Counterfactuals(ResultExports):
 
         The values of a series or image share a unit: a difference counts if it is above a millionth
         of the largest one of its instance. The features of a row do not: a difference counts if it
-        is above a millionth of the feature's own size.
+        is above a millionth of the feature's own size, and above 1e-9 of the row's largest
+        difference, so that noise on zeros does not count.
         """
         if isinstance(self.X, Tensor):
             return torch.from_numpy(self._changed()).to(self.X.device)
@@ -158,12 +161,13 @@ class Counterfactuals(ResultExports):
         before = as_numpy(self.X).astype(np.float64)
         after = as_numpy(self.X_cf).astype(np.float64)
         size = np.abs(after - before)
-        if self.modality == "row":
-            scale = np.maximum(np.abs(before), np.abs(after))
-        else:
-            other_axes = tuple(range(1, size.ndim))
-            scale = size.max(axis=other_axes, keepdims=True, initial=0)
-        return np.asarray(size > CHANGE_TOLERANCE * scale)
+        other_axes = tuple(range(1, size.ndim))
+        largest = size.max(axis=other_axes, keepdims=True, initial=0)
+        if self.modality != "row":
+            return np.asarray(size > CHANGE_TOLERANCE * largest)
+        own = np.maximum(np.abs(before), np.abs(after))
+        above_rounding = size > CHANGE_TOLERANCE * own
+        return np.asarray(above_rounding & (size > FEATURE_TOLERANCE * largest))
 
     @property
     def target_proba(self) -> Array:
@@ -261,7 +265,18 @@ class Counterfactuals(ResultExports):
 
     @classmethod
     def judge(cls, *args: Any, **kwargs: Any) -> Counterfactuals:
-        """Call `from_arrays`; the old name, kept for one version."""
+        """Call `from_arrays`; the old name, kept for one version.
+
+        Parameters
+        ----------
+        *args, **kwargs : object
+            As for `from_arrays`.
+
+        Returns
+        -------
+        Counterfactuals
+            What `from_arrays` returns.
+        """
         warn_renamed("Counterfactuals.judge", "Counterfactuals.from_arrays")
         return cls.from_arrays(*args, **kwargs)
 

@@ -5,22 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from ..models.classifier import Array, Classifier, Verdict
 from ..models.verdict import lead, target_value
-from ..numerics import fold_in, row_normal, row_uniform
 from .candidates import Candidates
 from .feasible_set import FeasibleSet
 from .instances import Modality
 from .oracle import Oracle, accepts
+from .seeded_draws import SeededDraws
 
 
 @dataclass(frozen=True, eq=False)
-class Tasks:
+class Tasks(SeededDraws):
     """Counterfactuals to be found, all at once.
 
     Each entry carries its own instance, target, seed and goal, and whatever a method attaches to
@@ -70,7 +69,20 @@ class Tasks:
 
     @classmethod
     def start(cls, oracle: Oracle, rows: Tensor) -> Tasks:
-        """Make k tasks for each of some instances."""
+        """Make k tasks for each of some instances.
+
+        Parameters
+        ----------
+        oracle : Oracle
+            The request.
+        rows : Tensor of int
+            Numbers of the instances.
+
+        Returns
+        -------
+        Tasks
+            In the order of the instances, k in a row for each.
+        """
         k = oracle.request.k
         row = rows.repeat_interleave(k)
         rank = torch.arange(k, device=rows.device).repeat(len(rows))
@@ -335,47 +347,18 @@ class Tasks:
         """
         return Candidates(self, x_cf, dict(info))
 
-    # --- random numbers, states, progress
+    # --- states and progress
 
-    def seeds(self, *numbers: Tensor | int) -> Array:
-        """Derive further seeds from the tasks' own and some numbers (a step, a restart)."""
-        seeds = self.seed
-        for number in numbers:
-            data = number.cpu().numpy() if isinstance(number, Tensor) else number
-            seeds = fold_in(seeds, data)
-        return seeds
-
-    def uniform(self, size: int, *numbers: Tensor | int, stream: int = 0) -> Tensor:
-        """Draw numbers in [0, 1) from each task's own seed.
+    def refuse(self, which: Tensor, reason: str) -> None:
+        """Say why not all that was asked can be done for some tasks.
 
         Parameters
         ----------
-        size : int
-            Numbers per task.
-        *numbers : int or Tensor of shape (n,)
-            What makes these draws differ from others, see `seeds`.
-        stream : int, default=0
-            Independent sequence.
-
-        Returns
-        -------
-        Tensor of shape (n, size)
-            The numbers, in the precision of the model.
+        which : Tensor of bool, shape (n,), or of positions
+            The tasks.
+        reason : str
+            Ends in the message of the result.
         """
-        draws = row_uniform(self.seeds(*numbers), size, stream)
-        return self.as_tensor(draws)
-
-    def normal(self, size: int, *numbers: Tensor | int, stream: int = 0) -> Tensor:
-        """Draw standard normal numbers from each task's own seed; see `uniform`."""
-        draws = row_normal(self.seeds(*numbers), size, stream)
-        return self.as_tensor(draws)
-
-    def as_tensor(self, values: Any) -> Tensor:
-        """Return an array in the precision and on the device of the instances."""
-        return torch.as_tensor(values).to(self.x)
-
-    def refuse(self, which: Tensor, reason: str) -> None:
-        """Say, for the tasks of a mask, why not all that was asked can be done."""
         self.oracle.states.refuse(self.row[which], reason)
 
     def fail(
@@ -384,7 +367,17 @@ class Tasks:
         reason: str,
         exception: Exception | None = None,
     ) -> None:
-        """Mark the tasks of a mask as broken down; they end with the status `error`."""
+        """Mark tasks as broken down; they end with the status `error`.
+
+        Parameters
+        ----------
+        which : Tensor of bool, shape (n,), or of positions
+            The tasks.
+        reason : str
+            Ends in the message of the result.
+        exception : Exception, optional
+            The exception behind it.
+        """
         self.oracle.states.fail(self.row[which], reason, exception)
 
     def finished(self, count: int) -> None:

@@ -55,7 +55,7 @@ class Region:
 
 @dataclass(frozen=True)
 class ClassAudit:
-    """What counterfactuals into one class have in common.
+    """Hold what counterfactuals into one class have in common.
 
     Parameters
     ----------

@@ -55,7 +55,7 @@ def lmo(
     bounds : tuple (lo, hi), default=(0, 1)
         Each a number, one number per channel (axis 1), or an array that broadcasts against an
         instance; may be infinite.
-    mask : boolean array, optional
+    mask : array of bool, optional
         True where δ may differ from 0; broadcasts against the batch.
 
     Returns
@@ -125,7 +125,7 @@ def duality_gap(
         The norm of the ball, from 1 to inf.
     bounds : tuple (lo, hi), default=(0, 1)
         As in `lmo`.
-    mask : boolean array, optional
+    mask : array of bool, optional
         As in `lmo`.
 
     Returns

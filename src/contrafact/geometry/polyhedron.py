@@ -39,7 +39,7 @@ class Nearest:
         No feasible displacement is shorter than this; inf where no point exists.
     y : Tensor of shape (n, m)
         The dual vectors that prove the bounds; where no point exists, Farkas certificates.
-    infeasible : boolean Tensor of shape (n,)
+    infeasible : Tensor of bool, shape (n,)
         Where y proves that no point exists.
     """
 
@@ -147,9 +147,9 @@ def nearest_point(
         The norm of δ to minimize. With "l1" as few values as possible leave 0 or their bounds.
     bounds : tuple of two floats or Tensors, default=(-inf, inf)
         The box (lo, hi): numbers, or tensors that broadcast against x; may be infinite.
-    frozen : boolean Tensor, optional
+    frozen : Tensor of bool, optional
         Broadcasts against x; δ = 0 where it is True, whatever the bounds say.
-    which : integer Tensor of shape (n,), optional
+    which : Tensor of int, shape (n,), optional
         Point i has the half-spaces A[which[i]], so that points can share sets; b is (n, m) then.
 
     Returns

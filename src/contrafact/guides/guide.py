@@ -69,6 +69,7 @@ class Guide(ABC):
         Returns
         -------
         self
+            The fitted object.
         """
         classifier = model if isinstance(model, Classifier) else as_classifier(model)
         labels = None if y is None else as_labels(y, "y")

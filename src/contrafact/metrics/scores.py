@@ -40,6 +40,11 @@ class Scores(pd.DataFrame):
 
     Where frames are joined, the result is a Scores object if the first (or left) frame is one.
 
+    Parameters
+    ----------
+    data, index, columns, dtype, copy : object, optional
+        As for `pandas.DataFrame`; `evaluate` makes objects of this class.
+
     Attributes
     ----------
     metrics : dict of str to Metric

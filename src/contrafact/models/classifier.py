@@ -40,17 +40,23 @@ class Classifier(ABC):
         Columns the model was trained on.
     differentiable : bool
         Whether `logits` has gradients.
-    dtype : torch.dtype
-        What the model computes in; nothing is rounded on the way to it.
-    device : torch.device
-        Where the model computes.
+    dtype, device : torch.dtype, torch.device
+        What the model computes in, and where; nothing is rounded on the way to it.
     rows_evaluated : int
         How many rows the model has been asked about so far.
     rows_per_evaluation, rows_per_verdict : int
         Rows the model sees for one row of `evaluate` and of `verdict`: 2 where `predict` and the
         probabilities are asked for separately.
     max_batch_elements : int
-        Largest number of values handed to the model at once, which bounds memory for any shape.
+        Largest number of values handed to the model at once, which bounds memory.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> X, y = load_iris(return_X_y=True)
+    >>> as_classifier(GaussianNB().fit(X, y)).predict(X[:2]).tolist()
+    [0, 0]
     """
 
     differentiable: bool = False

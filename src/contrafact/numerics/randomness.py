@@ -63,6 +63,7 @@ def fold_in(seeds: ArrayLike, data: ArrayLike) -> Seeds:
     Returns
     -------
     array of uint64 of shape (n,)
+        The seeds.
 
     Examples
     --------
@@ -88,6 +89,7 @@ def row_uniform(seeds: ArrayLike, size: int, stream: int = 0) -> Array:
     Returns
     -------
     array of float64 of shape (n, size)
+        The numbers.
 
     Examples
     --------
@@ -117,6 +119,7 @@ def row_normal(seeds: ArrayLike, size: int, stream: int = 0) -> Array:
     Returns
     -------
     array of float64 of shape (n, size)
+        The numbers.
 
     Examples
     --------
@@ -148,6 +151,7 @@ def row_seeds(X: ArrayLike, seed: int, extra: ArrayLike | None = None) -> Seeds:
     Returns
     -------
     array of uint64 of shape (n,)
+        The seeds.
 
     Examples
     --------

@@ -87,6 +87,7 @@ class NearestMean(LayeredClassifier):
         Returns
         -------
         self
+            The fitted object.
         """
         self._check_options()
         X, t, weight = self._check_training_data(X, y, sample_weight)
@@ -116,6 +117,7 @@ class NearestMean(LayeredClassifier):
         Returns
         -------
         self
+            The fitted object.
         """
         self._check_options()
         first = not hasattr(self, "counts_")

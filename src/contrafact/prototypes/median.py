@@ -146,6 +146,7 @@ class MedianLVQ(PrototypeClassifier):
         Returns
         -------
         self
+            The fitted object.
         """
         from .swap import SwapSearch
         from .swap_start import starting_points

@@ -131,7 +131,13 @@ class CELVQ(SoftLVQ):
     ----------
     n_prototypes : int or dict from label to int, default=1
         Prototypes per class.
-    metric, rank, metric_learning_rate, temperature
+    metric : str or None
+        As in RSLVQ.
+    rank : int or None
+        As in RSLVQ.
+    metric_learning_rate : float or None
+        As in RSLVQ.
+    temperature : float or None
         As in RSLVQ.
     **options
         The options of `contrafact.prototypes.gradient.GradientLVQ`, by name.

@@ -32,7 +32,7 @@ from .steps import Step
 
 @dataclass(frozen=True)
 class Stop:
-    """When a task is done: P(target) >= tau for `patience` steps, or the loss rests there.
+    """Define when a task is done: P(target) >= tau for `patience` steps, or the loss rests there.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class Stop:
 
 @dataclass
 class Optimum:
-    """Where the search ended for each task.
+    """Hold where the search ended for each task.
 
     The best iterate is the one of lowest loss among those that the model clearly puts in the target
     class at P(target) >= tau, or else at any P, or else among all.
@@ -102,7 +102,15 @@ class Optimum:
         return self.standing > 0
 
     def put(self, which: Tensor, part: Optimum) -> None:
-        """Take over the results of some tasks."""
+        """Take over the results of some tasks.
+
+        Parameters
+        ----------
+        which : Tensor of bool or of positions
+            The tasks.
+        part : Optimum
+            Their results, in order.
+        """
         for name, values in vars(part).items():
             getattr(self, name)[which] = values
 

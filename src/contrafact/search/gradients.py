@@ -23,7 +23,7 @@ GradientKind = Literal["auto", "finite_difference", "none"]
 
 @dataclass(frozen=True)
 class Point:
-    """Where some tasks are at step t.
+    """Describe where some tasks are at step t.
 
     Parameters
     ----------

@@ -81,6 +81,15 @@ def test_more_of_an_instance_differ_from_the_best(tasks):
     assert chosen.tasks.row.tolist() == [0, 0, 2]
 
 
+def test_a_choice_does_not_depend_on_other_instances(tasks):
+    values = [1.0, 1.2, 3.0, 7.0, 9.0]
+    merit = [1.0, 1.3, 1.1, 1.0, 2.0]
+    alone = make_pool(tasks, [0, 0, 0], values[:3], merit[:3]).choose(3)
+    beside = make_pool(tasks, [0, 0, 0, 2, 2], values, merit).choose(3)
+    of_the_first = beside.tasks.row == 0
+    assert beside.info["number"][of_the_first].tolist() == alone.info["number"].tolist()
+
+
 def test_an_empty_pool_chooses_nothing(tasks):
     pool = make_pool(tasks, [], [], [])
     assert len(pool.choose(2)) == 0 and pool.count(tasks.per_instance()).tolist() == [0, 0, 0]

@@ -63,6 +63,14 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
         Shape of one instance, after `fit`.
     modality_ : str
         Kind of data, after `fit`.
+
+    Examples
+    --------
+    >>> class Negate(Explainer):
+    ...     def _explain(self, tasks):
+    ...         return tasks.candidates(tasks.project(-tasks.x))
+    >>> len(Negate().fit(model, X_train, y_train).explain(X_test[:8]))
+    8
     """
 
     tags: ClassVar[Tags] = Tags()

@@ -74,9 +74,10 @@ class Pool:
         merit = self.merit[entry]
         quality = merit[:, :1] / merit
         quality = torch.where(entry >= 0, quality, 1e-9)
-        # The best entry fills up: what is chosen must not depend on the other instances.
-        filled = torch.where(entry >= 0, entry, entry[:, :1])
-        x = self.found.x[filled]  # (instances, count, *shape)
+        # An instance's own entries fill up: its choice must not depend on the other instances.
+        count = (entry >= 0).sum(1, keepdim=True)
+        column = torch.arange(entry.shape[1], device=entry.device) % count
+        x = self.found.x[entry.gather(1, column)]  # (instances, count, *shape)
         column = select_diverse(x, k, quality)
         chosen = entry.gather(1, column)
         return _take(self.found, chosen[chosen >= 0])
