@@ -11,6 +11,11 @@ from torch import Tensor
 from ..numerics import occurrence
 from ..validation import Integer, Nothing, Real, check_parameters
 
+RULES = {
+    "calls": Nothing() | Integer(at_least=1),
+    "seconds": Nothing() | Real(above=0, finite=False),
+}
+
 
 @dataclass(frozen=True)
 class Budget:
@@ -36,11 +41,7 @@ class Budget:
     seconds: float | None = None
 
     def __post_init__(self) -> None:
-        rules = {
-            "calls": Nothing() | Integer(at_least=1),
-            "seconds": Nothing() | Real(above=0, finite=False),
-        }
-        check_parameters("Budget", rules, vars(self))
+        check_parameters("Budget", RULES, vars(self))
 
 
 class Meter:
@@ -65,11 +66,7 @@ class Meter:
         self.allowance = allowance
         self.deadline = deadline
         self.spent = torch.zeros(n, dtype=torch.long)
-
-    @property
-    def limited(self) -> bool:
-        """Whether there is any limit at all."""
-        return self.allowance is not None or self.deadline is not None
+        self.limited = allowance is not None or deadline is not None
 
     def take(self, rows: Tensor) -> Meter:
         """Return a fresh meter for some instances, with what is left of their allowance."""

@@ -45,6 +45,10 @@ class RowStates:
         Empty where there is nothing to say.
     exceptions : dict of int to Exception
         By instance, for those that failed with one.
+    any_failed : bool
+        Whether some instance failed.
+    best_x_cf : Tensor of shape (n, *shape)
+        The best candidates.
     """
 
     def __init__(self, x: Tensor) -> None:
@@ -54,6 +58,7 @@ class RowStates:
         self.state: Array = np.full(n, State.PENDING, dtype=np.int8)
         self.reason = [""] * n
         self.exceptions: dict[int, Exception] = {}
+        self.any_failed = False
 
     def is_in(self, state: State) -> Array:
         """Return the mask of the instances in a state."""
@@ -62,11 +67,6 @@ class RowStates:
     def pending(self) -> Tensor:
         """Return the mask of the instances that are to be worked on."""
         return torch.from_numpy(self.is_in(State.PENDING))
-
-    @property
-    def any_failed(self) -> bool:
-        """Whether some instance failed."""
-        return bool((self.state == State.FAILED).any())
 
     def finish(self, rows: Tensor) -> None:
         """Mark instances that need no search."""
@@ -84,6 +84,7 @@ class RowStates:
         for row in rows.tolist():
             if self.state[row] == State.FAILED:
                 continue
+            self.any_failed = True
             self.state[row] = State.FAILED
             self.reason[row] = reason
             if exception is not None:

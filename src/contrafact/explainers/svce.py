@@ -134,9 +134,8 @@ class SVCE(FallbackExplainer):
             low, high = X.transpose(0, 1).flatten(1).aminmax(dim=1)
         else:
             low, high = _read_bounds(self.bounds, X)
-        by_channel = (-1, *[1] * (X.ndim - 2))
-        self.low_ = low.reshape(by_channel).expand(self.shape_).clone()
-        self.high_ = high.reshape(by_channel).expand(self.shape_).clone()
+        self.low_ = broadcast_rows(low, X[0]).expand(self.shape_).clone()
+        self.high_ = broadcast_rows(high, X[0]).expand(self.shape_).clone()
         self.spread_ = float(X.flatten(1).std(0, correction=0).mean()) or 1.0
 
     @override

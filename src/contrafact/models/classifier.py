@@ -45,18 +45,15 @@ class Classifier(ABC):
     rows_evaluated : int
         How many rows the model has been asked about so far.
     rows_per_evaluation, rows_per_verdict : int
-        Rows the model sees for one row of `evaluate` and of `verdict`: 2 where `predict` and the
-        probabilities are asked for separately.
+        Rows the model sees for one row of `evaluate` and of `verdict`.
     max_batch_elements : int
         Largest number of values handed to the model at once, which bounds memory.
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
-    >>> from sklearn.naive_bayes import GaussianNB
-    >>> X, y = load_iris(return_X_y=True)
-    >>> as_classifier(GaussianNB().fit(X, y)).predict(X[:2]).tolist()
-    [0, 0]
+    >>> classifier = as_classifier(lambda X: np.hstack([1 - X, X]))
+    >>> classifier.predict(np.array([[0.2], [0.9]])).tolist()
+    [0, 1]
     """
 
     differentiable: bool = False

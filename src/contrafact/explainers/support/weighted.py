@@ -9,7 +9,7 @@ from typing_extensions import override
 from ...engine import Tasks
 from ...models.classifier import Array
 from ...models.verdict import target_value
-from ...numerics import ceil_div
+from ...numerics import broadcast_rows, ceil_div
 from ...search.segments import count_segments, segment_ids
 from .guided import FallbackExplainer
 from .importance import segment_importance
@@ -35,7 +35,7 @@ class WeightedExplainer(FallbackExplainer):
         super()._fit(X, y)
         spread = X.transpose(0, 1).flatten(1).std(1, correction=0)  # (channels,)
         spread = torch.where(spread > 0, spread, 1.0)
-        self.scale_ = spread.reshape(-1, *[1] * (X.ndim - 2))
+        self.scale_ = broadcast_rows(spread, X[0])
         width = max(1, ceil_div(self.shape_[1], self.n_segments))
         self.segment_ = segment_ids(self.shape_, width).to(X.device)
         if self.weights == "global":
