@@ -9,8 +9,7 @@ import torch
 from contrafact.engine import Budget
 from contrafact.engine.oracle import CLEAR_MARGIN, accepts
 from contrafact.engine.row_states import State
-from contrafact.models.classifier import Verdict
-from contrafact.models.verdict import lead
+from contrafact.models.verdict import Verdict, lead
 
 
 @pytest.fixture

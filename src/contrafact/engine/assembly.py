@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..models.classifier import Array, Classifier, Verdict
-from ..models.verdict import target_value
+from ..models.classifier import Array, Classifier
+from ..models.verdict import Verdict, target_value
 from ..numerics import row_seeds
 from .candidates import Candidates
 from .instances import Instances

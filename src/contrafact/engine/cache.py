@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from ..models.classifier import Verdict
+from ..models.verdict import Verdict
 
 
 class Cache:

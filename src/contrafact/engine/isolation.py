@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 import torch
 from torch import Tensor
 
-from ..models.classifier import Verdict
+from ..models.verdict import Verdict
 from .request import OnError
 
 T = TypeVar("T")

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ..models.classifier import Array, Classifier, Verdict
-from ..models.verdict import lead, target_value
+from ..models.classifier import Array, Classifier
+from ..models.verdict import Verdict, lead, target_value
 from ..numerics import broadcast_rows, row_seeds
 from .budget import Meter
 from .cache import Cache

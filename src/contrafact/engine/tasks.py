@@ -9,8 +9,8 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from ..models.classifier import Array, Classifier, Verdict
-from ..models.verdict import lead, target_value
+from ..models.classifier import Array, Classifier
+from ..models.verdict import Verdict, lead, target_value
 from .candidates import Candidates
 from .feasible_set import FeasibleSet
 from .instances import Modality

@@ -12,7 +12,8 @@ from typing_extensions import override
 
 from ..deprecation import renamed_parameters
 from ..engine import Candidates, Tags, Tasks
-from ..models.classifier import Array, Verdict
+from ..models.classifier import Array
+from ..models.verdict import Verdict
 from ..nn.autoencoders import Autoencoder
 from ..search import Adam, Optimum, Point, Stop, minimize
 from ..search.gradients import Decode, GradientKind

@@ -1,7 +1,8 @@
 """Trained models behind one interface: adapters, differentiable twins, reading of model files."""
 
 from ..deprecation import renamed_attributes
-from .classifier import Classifier, Verdict, as_classifier
+from .classifier import Classifier, as_classifier
+from .verdict import Verdict
 
 __all__ = ["Classifier", "Verdict", "as_classifier"]
 

@@ -14,8 +14,6 @@ from typing_extensions import override
 from .class_labels import distinct_labels, name_outputs
 from .verdict import Verdict
 
-__all__ = ["Array", "Classifier", "Reshaped", "Rows", "Verdict", "as_classifier"]
-
 Array: TypeAlias = np.ndarray[Any, Any]
 Rows: TypeAlias = Array | Tensor
 
@@ -28,20 +26,20 @@ class Classifier(ABC):
     Parameters
     ----------
     classes : array-like of labels, optional
-        Names of the output columns, in their order; default: known once the model has answered.
+        Names of the output columns, in their order.
     batch_size : int, optional
         Rows handed to the model at once; default: as many as `max_batch_elements` allows.
 
     Attributes
     ----------
     classes : array of shape (classes,)
-        The user's labels, in the order of the probability columns.
+        Labels, in the order of the probability columns.
     feature_names : list of str or None
         Columns the model was trained on.
     differentiable : bool
         Whether `logits` has gradients.
     dtype, device : torch.dtype, torch.device
-        What the model computes in, and where; nothing is rounded on the way to it.
+        What the model computes in, and where.
     rows_evaluated : int
         How many rows the model has been asked about so far.
     rows_per_evaluation, rows_per_verdict : int

@@ -26,7 +26,8 @@ from ...engine.isolation import describe_exception, isolate
 from ...engine.oracle import open_request
 from ...engine.progress import row_progress
 from ...engine.request import OnError
-from ...models.classifier import Array, Classifier, Verdict
+from ...models.classifier import Array, Classifier
+from ...models.verdict import Verdict
 from ...search.refinement import undo_edits
 from ...validation import Rule, check_parameters
 

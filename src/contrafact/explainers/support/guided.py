@@ -11,7 +11,8 @@ from typing_extensions import override
 
 from ...engine import Tasks
 from ...guides import Guide, NearestUnlikeCluster, NearestUnlikeNeighbor, NearestUnlikePrototype
-from ...models.classifier import Array, Verdict
+from ...models.classifier import Array
+from ...models.verdict import Verdict
 from ...search import first_on_line
 from ...validation import OneOf
 from .explainer import Explainer

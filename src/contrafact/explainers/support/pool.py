@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ...engine import Candidates, Tasks
-from ...models.classifier import Verdict
+from ...models.verdict import Verdict
 from ...numerics import occurrence
 from ...prototypes import select_diverse
 
