@@ -1,6 +1,7 @@
 """Settings of all tests: one thread per worker, since two workers share two cores."""
 
 import os
+import sys
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Without it numba's thread pool, started by aeon, gives torch two threads in the middle of a test.
@@ -72,3 +73,25 @@ def open_tasks():
         return Tasks.start(oracle, torch.arange(len(instances)))
 
     return build
+
+
+@pytest.fixture
+def module_file(tmp_path, monkeypatch):
+    """A module of the user's in the current folder."""
+    code = "\n".join(
+        [
+            "import torch",
+            "class Tiny(torch.nn.Linear):",
+            "    def __init__(self, n=4): super().__init__(n, 2)",
+            "def make(): return Tiny(3)",
+            "def needs(size): return Tiny(size)",
+            "def text(): return 'no module'",
+            "trained = Tiny()",
+            "class shelf: inner = trained",
+        ]
+    )
+    (tmp_path / "my_models.py").write_text(code)
+    (tmp_path / "my_broken.py").write_text("import not_there_at_all")
+    monkeypatch.chdir(tmp_path)
+    yield tmp_path
+    sys.modules.pop("my_models", None)

@@ -21,21 +21,7 @@ from torch import nn
 import contrafact as cf
 from contrafact.models.files import ModelSource, find_model
 from contrafact.nn import load_model
-
-X = torch.randn(6, 1, 8, generator=torch.Generator().manual_seed(0))
-
-
-class Net(nn.Module):
-    """Batch norm and dropout: in train mode it answers otherwise."""
-
-    def __init__(self):
-        super().__init__()
-        self.layers = nn.Sequential(
-            nn.Flatten(), nn.Linear(8, 3), nn.BatchNorm1d(3), nn.Dropout(0.5)
-        )
-
-    def forward(self, x):
-        return self.layers(x)
+from saved_models import X, answers, net
 
 
 class Evil:
@@ -46,39 +32,6 @@ class Evil:
 
     def __reduce__(self):
         return (open, (self.proof, "w"))
-
-
-def net() -> Net:
-    torch.manual_seed(0)
-    module = Net()
-    module(X)
-    return module
-
-
-def answers(model) -> np.ndarray:
-    return cf.as_classifier(model).predict_proba(X)
-
-
-@pytest.fixture
-def module_file(tmp_path, monkeypatch):
-    """A module of the user's in the current folder."""
-    code = "\n".join(
-        [
-            "import torch",
-            "class Tiny(torch.nn.Linear):",
-            "    def __init__(self, n=4): super().__init__(n, 2)",
-            "def make(): return Tiny(3)",
-            "def needs(size): return Tiny(size)",
-            "def text(): return 'no module'",
-            "trained = Tiny()",
-            "class shelf: inner = trained",
-        ]
-    )
-    (tmp_path / "my_models.py").write_text(code)
-    (tmp_path / "my_broken.py").write_text("import not_there_at_all")
-    monkeypatch.chdir(tmp_path)
-    yield tmp_path
-    sys.modules.pop("my_models", None)
 
 
 def test_import_paths(module_file):
