@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from ..engine.result import Counterfactuals
-from ..metrics.metric import as_array, flat_arrays, flat_changed
+from ..engine.result import Counterfactuals, as_numpy
+from ..metrics.metric import flat_arrays, flat_changed
 from ..models.classifier import Array
 from .planted import Norm, Planted, order_of
 
@@ -47,7 +47,7 @@ def localization(result: Counterfactuals, planted: Planted) -> pd.DataFrame:
     {'iou': 1.0, 'precision': 1.0, 'recall': 1.0}
     """
     changed = flat_changed(result)
-    region = planted.region(as_array(result.X)).reshape(changed.shape)
+    region = planted.region(as_numpy(result.X)).reshape(changed.shape)
     n_both = (changed & region).sum(axis=1)
     n_either = (changed | region).sum(axis=1)
     n_changed = changed.sum(axis=1)

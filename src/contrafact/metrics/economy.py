@@ -8,11 +8,11 @@ from __future__ import annotations
 import numpy as np
 from typing_extensions import override
 
-from ..engine.result import Counterfactuals
+from ..engine.result import Counterfactuals, as_numpy
 from ..models.classifier import Array
 from ..search.refinement import refine
 from .inputs import MetricInputs, classifier_of
-from .metric import Metric, absolute_change, as_array, instance_shape
+from .metric import Metric, absolute_change, instance_shape
 from .regions import count_regions
 
 
@@ -171,7 +171,7 @@ ECONOMY: tuple[type[Metric], ...] = (
 def _points_and_segments(result: Counterfactuals) -> tuple[Array, Array]:
     """Count the points and the segments that changed, per row."""
     shape = instance_shape(result)
-    changed = as_array(result.changed).reshape(len(result), *shape)
+    changed = as_numpy(result.changed).reshape(len(result), *shape)
     points = changed.any(axis=1) if result.modality == "image" else changed
     every_point = tuple(range(1, points.ndim))
     n_points = points.sum(axis=every_point)

@@ -11,9 +11,9 @@ import numpy as np
 from ..data.cleaning import describe_nonfinite
 from ..data.dataset import Dataset, as_labels
 from ..deprecation import warn_renamed
-from ..engine.result import Counterfactuals
+from ..engine.result import Counterfactuals, as_numpy
 from ..models.classifier import Array, Classifier, as_classifier
-from .metric import as_array, instance_shape
+from .metric import instance_shape
 
 #: numbers passed to a model at once, which bounds memory
 MAX_ELEMENTS = 2**24
@@ -53,7 +53,7 @@ class Reference:
     """
 
     def __init__(self, X: Any, y: Any = None) -> None:
-        self.X = as_array(X)
+        self.X = as_numpy(X)
         if self.X.dtype.kind == "f":
             problem = describe_nonfinite(self.X, "The reference")
             if problem:
@@ -63,7 +63,7 @@ class Reference:
         self.rows: Array = rows.astype(np.float64)
         self.labels: Array | None = None
         if y is not None:
-            self.labels = as_labels(as_array(y), "The reference's y", len(self.X))
+            self.labels = as_labels(as_numpy(y), "The reference's y", len(self.X))
         self._fitted: dict[Hashable, Any] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -290,7 +290,7 @@ def classifier_of(
     classifier = as_classifier(model, classes=None if has_names else result.classes)
     if len(result) == 0:
         return classifier
-    classifier.infer_classes(as_array(result.X[:1]), result.classes)
+    classifier.infer_classes(as_numpy(result.X[:1]), result.classes)
     known = classifier.classes.tolist()
     for label in result.target.tolist():
         if label not in known:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
-from torch import Tensor
 
-from ..engine.result import Counterfactuals
+from ..engine.result import Counterfactuals, as_numpy
 from ..models.classifier import Array
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ class Metric(ABC):
     ...     name = "largest"
     ...     direction = "min"
     ...     def compute(self, result, inputs):
-    ...         return as_array(result.X_cf).reshape(len(result), -1).max(axis=1)
+    ...         return as_numpy(result.X_cf).reshape(len(result), -1).max(axis=1)
     >>> Largest().direction
     'min'
     """
@@ -108,18 +107,11 @@ class Metric(ABC):
         return f"needs more than the result: pass {' and '.join(hints)}"
 
 
-def as_array(values: Any) -> Array:
-    """Return NumPy or torch values as a NumPy array, without a copy where possible."""
-    if isinstance(values, Tensor):
-        values = values.detach().cpu()
-    return np.asarray(values)
-
-
 def flat_arrays(result: Counterfactuals) -> tuple[Array, Array]:
     """Return X and X_cf as float64 of shape (n, d), so that differences are not rounded twice."""
     size = int(np.prod(instance_shape(result)))
-    x = as_array(result.X).reshape(len(result), size)
-    x_cf = as_array(result.X_cf).reshape(len(result), size)
+    x = as_numpy(result.X).reshape(len(result), size)
+    x_cf = as_numpy(result.X_cf).reshape(len(result), size)
     return x.astype(np.float64), x_cf.astype(np.float64)
 
 
@@ -132,7 +124,7 @@ def absolute_change(result: Counterfactuals) -> Array:
 def flat_changed(result: Counterfactuals) -> Array:
     """Return the mask of changed values, `result.changed`, with shape (n, d)."""
     size = int(np.prod(instance_shape(result)))
-    return as_array(result.changed).reshape(len(result), size)
+    return as_numpy(result.changed).reshape(len(result), size)
 
 
 def instance_shape(result: Counterfactuals) -> tuple[int, ...]:

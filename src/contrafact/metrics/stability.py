@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from typing_extensions import override
 
-from ..engine.result import Counterfactuals
+from ..engine.result import Counterfactuals, as_numpy
 from ..models.classifier import Array
 from ..numerics.randomness import row_normal, row_seeds
 from .inputs import MetricInputs, ask_variants, classifier_of
-from .metric import Metric, as_array, flat_arrays
+from .metric import Metric, flat_arrays
 
 
 class Lipschitz(Metric):
@@ -44,7 +44,7 @@ class Lipschitz(Metric):
             confidence=options.get("confidence"),
             random_state=result.provenance.get("seed"),
         )
-        answers = as_array(again.X_cf).reshape(n, n_asked, d)
+        answers = as_numpy(again.X_cf).reshape(n, n_asked, d)
         step = _distance_to_first(asked)
         answer_step = _distance_to_first(answers)
         undefined = np.full(step.shape, np.nan)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..engine.result import Counterfactuals
-from ..metrics.metric import as_array
+from ..engine.result import Counterfactuals, as_numpy
 from ..metrics.regions import count_regions
 from .grammar import counted, shorten
 from .words import class_probability, column_of, label_text, percent_text, row_name
@@ -96,7 +95,7 @@ def change_text(result: Counterfactuals, i: int) -> str:
         As in "12 % of the values changed, in 3 stretches".
     """
     row = result[i]
-    places = int(count_regions(as_array(row.changed), result.modality)[0])
+    places = int(count_regions(as_numpy(row.changed), result.modality)[0])
     if places == 0:
         return "nothing changed"
     if result.modality == "row":

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..engine.result import Counterfactuals
-from ..metrics.metric import as_array, instance_shape
+from ..engine.result import Counterfactuals, as_numpy
+from ..metrics.metric import instance_shape
 from ..models.classifier import Array
 from .grammar import counted, shorten
 from .pairs import changed_mask, pair
@@ -105,7 +105,7 @@ def _check_pair(name: str, one: Counterfactuals, other_name: str, other: Counter
 def _instances(result: Counterfactuals) -> Array:
     """Return each input once, in the precision that all kinds of input keep."""
     _, first = np.unique(result.source, return_index=True)
-    X = as_array(result.X)[first].astype(np.float32)
+    X = as_numpy(result.X)[first].astype(np.float32)
     return X.reshape(len(X), *instance_shape(result))
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..engine.constraints import Constraints, broadcast_over_instance
-from ..engine.result import Counterfactuals
-from ..metrics.metric import as_array, instance_shape
+from ..engine.result import Counterfactuals, as_numpy
+from ..metrics.metric import instance_shape
 from ..models.classifier import Array
 from .grammar import listed
 from .sentences import MOST_NAMED
@@ -30,8 +30,8 @@ def kept_constraints(result: Counterfactuals, constraints: Constraints) -> dict[
         class was not to be changed and keeps them all.
     """
     shape = instance_shape(result)
-    x = as_array(result.X).astype(np.float64).reshape(len(result), *shape)
-    x_cf = as_array(result.X_cf).astype(np.float64).reshape(len(result), *shape)
+    x = as_numpy(result.X).astype(np.float64).reshape(len(result), *shape)
+    x_cf = as_numpy(result.X_cf).astype(np.float64).reshape(len(result), *shape)
     kept = constraints.check(x, x_cf)
     exempt = result.status == "already_target"
     return {

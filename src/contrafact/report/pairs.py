@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..engine.result import Counterfactuals
-from ..metrics.metric import as_array
+from ..engine.result import Counterfactuals, as_numpy
 from ..models.classifier import Array
 
 
@@ -24,8 +23,8 @@ def pair(result: Counterfactuals, i: int) -> tuple[Array, Array]:
     tuple of two float64 ndarrays
         Of the shape of one instance; series have their channel axis.
     """
-    x = as_array(result.X[i]).astype(np.float64)
-    x_cf = as_array(result.X_cf[i]).astype(np.float64)
+    x = as_numpy(result.X[i]).astype(np.float64)
+    x_cf = as_numpy(result.X_cf[i]).astype(np.float64)
     if _lacks_channels(result):
         return x[None], x_cf[None]
     return x, x_cf
@@ -46,7 +45,7 @@ def changed_mask(result: Counterfactuals, i: int) -> Array:
     ndarray of bool
         Of the shape that `pair` gives.
     """
-    changed = as_array(result[i].changed)
+    changed = as_numpy(result[i].changed)
     return changed if _lacks_channels(result) else changed[0]
 
 

@@ -12,8 +12,7 @@ import numpy as np
 import pandas as pd
 
 from ..engine.constraints import Constraints, broadcast_over_instance
-from ..engine.result import Counterfactuals
-from ..metrics.metric import as_array
+from ..engine.result import Counterfactuals, as_numpy
 from ..models.classifier import Array
 from .captions import headline
 from .constraint_table import kept_constraints
@@ -126,8 +125,8 @@ def _score_texts(scores: pd.DataFrame, metrics: list[PageMetric]) -> list[list[s
 
 def _step_type(results: Mapping[str, Counterfactuals]) -> type[np.unsignedinteger[Any]]:
     """Choose two bytes for a value, or one where two would leave many instances undrawn."""
-    values = as_array(next(iter(results.values())).X).size
-    values += sum(int(as_array(result.changed).sum()) for result in results.values())
+    values = as_numpy(next(iter(results.values())).X).size
+    values += sum(int(as_numpy(result.changed).sum()) for result in results.values())
     return np.uint16 if 4 * values < MOST_CHARACTERS else np.uint8
 
 

@@ -12,8 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.patheffects import Normal, Stroke
 
-from ..engine.result import Counterfactuals
-from ..metrics.metric import as_array
+from ..engine.result import Counterfactuals, as_numpy
 from ..metrics.regions import runs
 from ..models.classifier import Array
 from ..numerics import ceil_div
@@ -128,7 +127,7 @@ def _map_values(result: Counterfactuals, i: int) -> tuple[Array, str]:
         told = np.asarray(result.info[kind][i], dtype=np.float64)
         if np.isfinite(told).all() and np.ptp(told) > 0:
             return np.broadcast_to(told, x.shape), meaning
-    everything = as_array(result.X).reshape(len(result), *x.shape)
+    everything = as_numpy(result.X).reshape(len(result), *x.shape)
     span = np.ptp(everything, axis=(0, 2))[:, None]
     percent = 100 * np.abs(x_cf - x) / np.where(span > 0, span, 1)
     return percent, "size of the change\n(% of the channel's range)"

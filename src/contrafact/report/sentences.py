@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..engine.result import Counterfactuals
-from ..metrics.metric import as_array
+from ..engine.result import Counterfactuals, as_numpy
 from ..metrics.regions import count_regions
 from ..models.classifier import Array
 from .captions import PLACES
@@ -100,7 +99,7 @@ def _typical_change(reached: Counterfactuals) -> str:
     share = percent_text(float(np.median(reached.changed_fraction)))
     where = ""
     if reached.modality != "row":
-        count = count_regions(as_array(reached.changed), reached.modality)
+        count = count_regions(as_numpy(reached.changed), reached.modality)
         places = round(float(np.median(count)))
         where = f", in {counted(places, PLACES[reached.modality])}"
     instances = len(np.unique(reached.source))
@@ -114,7 +113,7 @@ def _where_changes_gather(result: Counterfactuals) -> list[str]:
     if len(result) < 2 or result.modality == "image":
         return []
     last_axis = result.X.shape[-1]
-    changed = as_array(result.changed).reshape(len(result), -1, last_axis)
+    changed = as_numpy(result.changed).reshape(len(result), -1, last_axis)
     often = changed.any(1).sum(0)
     if result.modality == "row":
         most = np.argsort(-often, kind="stable")[:MOST_NAMED].tolist()
