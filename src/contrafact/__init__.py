@@ -10,7 +10,7 @@ __version__ = "0.1.0"
 # stays quick.
 _PACKAGES = {
     "data": ("Dataset", "list_datasets", "load_dataset"),
-    "models": ("Classifier", "as_classifier"),
+    "models": ("Classifier", "Committee", "as_classifier"),
     "nn": (
         "RobustTrainer",
         "fit_autoencoder",

@@ -83,7 +83,7 @@ def test_nan_fails_its_row_and_no_other(open_tasks, culprit):
     reason = tasks.oracle.states.reason
     assert [bool(text) for text in reason] == [False, True, False]
     assert {"search": "the search", "model": "the model"}[culprit] in reason[1]
-    assert tasks.accepts(verdict).tolist() == [True, False, True]
+    assert tasks.accepts(candidates, verdict).tolist() == [True, False, True]
     assert tasks.affords().tolist() == [True, False, True]
     torch.testing.assert_close(tasks.best_attempts(), at(1.0, -1.0, 2.0))
 
@@ -94,12 +94,13 @@ def verdict_of(*p):
 
 def test_acceptance_requires_a_clear_lead_and_the_confidence(tasks, open_tasks, counting):
     said = verdict_of(0.5 + CLEAR_MARGIN / 4, 0.5 + CLEAR_MARGIN, 0.49, 0.97)
-    assert tasks.accepts(said).tolist() == [False, True, False, True]
+    x_cf = at(1.0, 1.0, 1.0, 1.0)
+    assert tasks.accepts(x_cf, said).tolist() == [False, True, False, True]
     firm = open_tasks(counting, np.full((4, 1, 5), -1.0), 1, confidence=0.9)
     said = verdict_of(0.89, 0.9, 0.6, 0.97)
-    assert firm.accepts(said).tolist() == [False, True, False, True]
-    assert tasks.with_goal(0.9).accepts(said).tolist() == [False, True, False, True]
-    assert tasks.accepts(said).all()  # aiming higher made new tasks and left these alone
+    assert firm.accepts(x_cf, said).tolist() == [False, True, False, True]
+    assert tasks.with_goal(0.9).accepts(x_cf, said).tolist() == [False, True, False, True]
+    assert tasks.accepts(x_cf, said).all()  # aiming higher made new tasks and left these alone
 
 
 def test_acceptance_goes_by_the_models_own_label():

@@ -54,6 +54,7 @@ def test_what_is_described_are_plain_values():
         "k": 3,
         "refine": False,
         "confidence": 0.7,
+        "committee": None,
         "constraints": ["bounds"],
         "budget": {"calls": None, "seconds": 2.0},
     }

@@ -29,7 +29,8 @@ def scan(tasks, position):
     """Accepted or not, for every level of one task."""
     levels = torch.arange(1, TOP + 1)
     repeated = tasks.take(torch.full((TOP,), position))
-    return repeated.accepts(repeated.ask(move(repeated, levels))).tolist()
+    x_cf = move(repeated, levels)
+    return repeated.accepts(x_cf, repeated.ask(x_cf)).tolist()
 
 
 def test_smallest_level_equals_a_scan(walk):

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from ..models.classifier import Array, Classifier
+from ..models.committee import Committee
 from ..models.verdict import Verdict, lead, target_value
 from ..numerics import broadcast_rows, row_seeds
 from .budget import Meter
@@ -81,6 +82,10 @@ class Oracle:
     ----------
     states : RowStates
         What has become of each instance.
+    committee : Committee or None
+        The models that have to agree, with the columns of `classifier`.
+    committee_rows : Tensor of int, shape (n,)
+        Rows that the members were asked about for each instance.
     """
 
     def __init__(
@@ -99,6 +104,10 @@ class Oracle:
         self.meter = meter
         self.progress = progress
         self.states = RowStates(question.x)
+        self.committee: Committee | None = None
+        if request.committee is not None:
+            self.committee = request.committee.matched_to(classifier, question.x)
+        self.committee_rows = torch.zeros(len(question.x), dtype=torch.long)
         self._cache: Cache | None = None
         self._asked: set[tuple[int, int]] = set()
 
@@ -171,6 +180,64 @@ class Oracle:
         target = self.question.target[row]
         self.states.remember(x_cf, row, self.question.x[row], known, target)
         return verdict
+
+    def agrees(self, x_cf: Tensor, row: Tensor) -> Tensor:
+        """Find the candidates that every member of the committee clearly puts in the target class.
+
+        A member sees only those that all members before it put there.
+
+        Parameters
+        ----------
+        x_cf : Tensor of shape (m, *shape)
+            Candidates.
+        row : Tensor of shape (m,)
+            Instance of each candidate.
+
+        Returns
+        -------
+        Tensor of bool, shape (m,)
+            True for all that are finite where the request has no committee.
+        """
+        agreed = x_cf.flatten(1).isfinite().all(1)
+        if self.committee is None:
+            return agreed
+        for number, member in enumerate(self.committee.members):
+            left = agreed.nonzero().flatten()
+            if len(left) == 0:
+                break
+            self._charge_member(member, row[left])
+            target = self.question.target[row[left]]
+            vote = self.committee.vote(number, x_cf[left], target, CLEAR_MARGIN)
+            agreed[left] = vote.to(agreed.device)
+        return agreed
+
+    def votes(self, x_cf: Tensor, row: Tensor) -> Tensor:
+        """Count the members of the committee that put each candidate in its target class.
+
+        Parameters
+        ----------
+        x_cf : Tensor of shape (m, *shape)
+            Candidates.
+        row : Tensor of shape (m,)
+            Instance of each candidate.
+
+        Returns
+        -------
+        Tensor of int, shape (m,)
+            Members that decide for the target; 0 where the request has no committee.
+        """
+        count = torch.zeros_like(row)
+        if self.committee is not None:
+            for member in self.committee.members:
+                self._charge_member(member, row)
+            votes = self.committee.votes(x_cf, self.question.target[row])
+            count += votes.sum(0).to(row.device)
+        return count
+
+    def _charge_member(self, member: Classifier, row: Tensor) -> None:
+        """Count the rows that a member of the committee is asked about."""
+        count = torch.bincount(row.cpu(), minlength=len(self.committee_rows))
+        self.committee_rows += member.rows_per_evaluation * count
 
     def scores(self, x_cf: Tensor, row: Tensor) -> Tensor:
         """Compute the model's scores so that gradients flow back to the candidates.
@@ -285,8 +352,8 @@ def open_request(
     -------
     Oracle
         Ready for the search. Instances that the model could not answer for have failed, those in
-        their target class at the confidence asked for are done, and those for which the
-        constraints allow no change at all are refused.
+        their target class at the confidence asked for (and for all members of the committee) are
+        done, and those for which the constraints allow no change at all are refused.
     """
     x = classifier.as_input(instances.values)
     answers = isolate(
@@ -311,8 +378,10 @@ def open_request(
     if bool(unusable.any()):
         reason = "the model returned NaN or inf for the instance itself"
         states.fail(unusable.nonzero().flatten(), reason)
-    done = accepts(before, target, request.goal, margin=-torch.inf)
-    states.finish(done.nonzero().flatten())
+    done = accepts(before, target, request.goal, margin=-torch.inf).nonzero().flatten()
+    if oracle.committee is not None:
+        done = done[oracle.agrees(x[done], done)]
+    states.finish(done)
     if feasible_set is not None:
         for row, reason in enumerate(feasible_set.impossible(x)):
             if reason:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import torch
 
 from ..models.classifier import Classifier
+from ..models.committee import Committee
 from ..validation import (
     Boolean,
     Instance,
@@ -30,6 +31,7 @@ RULES = {
     "budget": Nothing() | Instance(Budget),
     "refine": Boolean(),
     "confidence": Nothing() | Real(above=0, below=1),
+    "committee": Nothing() | Instance(Committee),
     "on_error": OneOf("row", "raise"),
     "random_state": Integer(),
 }
@@ -51,6 +53,8 @@ class Request:
         Whether edits that are not needed are undone after the search.
     confidence : float, optional
         Least P(target) to aim for; None asks for the decision alone.
+    committee : Committee, optional
+        Models that have to agree with the one that is explained.
     on_error : {"row", "raise"}, default="row"
         Whether an exception ends as the status of its row or is raised.
     seed : int, default=0
@@ -62,6 +66,7 @@ class Request:
     budget: Budget | None = None
     refine: bool = False
     confidence: float | None = None
+    committee: Committee | None = None
     on_error: OnError = "row"
     seed: int = 0
 
@@ -156,6 +161,7 @@ class Request:
             "k": self.k,
             "refine": self.refine,
             "confidence": self.confidence,
+            "committee": None if self.committee is None else repr(self.committee),
             "constraints": sorted(self.constraints.kinds) if self.constraints else [],
             "budget": budget,
         }

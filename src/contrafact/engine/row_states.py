@@ -30,8 +30,9 @@ class State(IntEnum):
 class RowStates:
     """The state of every instance, the reason for it, and the best candidate tried so far.
 
-    The best candidate is the smallest one in the target class, or else the closest to it; until
-    something was tried, an instance is its own best candidate.
+    The best candidate is the smallest one that passed every test where there are some, or else the
+    smallest one in the target class, or else the closest to it; until something was tried, an
+    instance is its own best candidate.
 
     Parameters
     ----------
@@ -128,10 +129,32 @@ class RowStates:
         target : Tensor of shape (m,)
             Class wanted for each.
         """
-        distance = (x_cf - x).double().flatten(1).abs().mean(1)
         closeness = lead(verdict.score, target).sigmoid()
         reached = verdict.label == target
-        merit = torch.where(reached, 1 + 1 / (1 + distance), closeness).cpu()
+        merit = torch.where(reached, 1 + _smallness(x_cf, x), closeness)
+        self._keep_best(x_cf, row, merit)
+
+    def remember_accepted(
+        self,
+        x_cf: Tensor,
+        row: Tensor,
+        x: Tensor,
+    ) -> None:
+        """Prefer candidates that passed every test to all that did not.
+
+        Parameters
+        ----------
+        x_cf : Tensor of shape (m, *shape)
+            Candidates.
+        row : Tensor of shape (m,)
+            Instance of each candidate.
+        x : Tensor of shape (m, *shape)
+            The instances themselves.
+        """
+        self._keep_best(x_cf, row, 2 + _smallness(x_cf, x))
+
+    def _keep_best(self, x_cf: Tensor, row: Tensor, merit: Tensor) -> None:
+        merit = merit.cpu()
         row = row.cpu()
         best = torch.full_like(self._best_merit, -torch.inf)
         best = best.scatter_reduce(0, row, merit, "amax")
@@ -141,3 +164,9 @@ class RowStates:
         self._best_merit = torch.maximum(self._best_merit, best)
         improved = row[winners].to(self.best_x_cf.device)
         self.best_x_cf[improved] = x_cf[winners.to(x_cf.device)]
+
+
+def _smallness(x_cf: Tensor, x: Tensor) -> Tensor:
+    """Return 1 / (1 + d), where d is the mean of |x' - x|."""
+    distance = (x_cf - x).double().flatten(1).abs().mean(1)
+    return 1 / (1 + distance)

@@ -11,15 +11,17 @@ from torch import Tensor
 
 from ..models.classifier import Array, Classifier
 from ..models.verdict import Verdict, lead, target_value
+from .acceptance import AcceptanceTest, endorse
 from .candidates import Candidates
 from .feasible_set import FeasibleSet
 from .instances import Modality
 from .oracle import Oracle, accepts
+from .row_reports import RowReports
 from .seeded_draws import SeededDraws
 
 
 @dataclass(frozen=True, eq=False)
-class Tasks(SeededDraws):
+class Tasks(SeededDraws, RowReports):
     """Counterfactuals to be found, all at once.
 
     Each entry carries its own instance, target, seed and goal, and whatever a method attaches to
@@ -45,6 +47,8 @@ class Tasks(SeededDraws):
         Counterfactuals wanted per instance.
     attached : mapping of str to Tensor
         More values per task, see `attach`.
+    tests : tuple of AcceptanceTest
+        What candidates have to pass besides convincing the model, see `requiring`.
 
     Attributes
     ----------
@@ -66,6 +70,7 @@ class Tasks(SeededDraws):
     target: Tensor
     k: int
     attached: Mapping[str, Tensor] = field(default_factory=dict)
+    tests: tuple[AcceptanceTest, ...] = ()
 
     @classmethod
     def start(cls, oracle: Oracle, rows: Tensor) -> Tasks:
@@ -113,6 +118,7 @@ class Tasks(SeededDraws):
             torch.cat([part.target for part in parts]),
             parts[0].k,
             {name: torch.cat([part[name] for part in parts]) for name in names},
+            parts[0].tests,
         )
 
     def __len__(self) -> int:
@@ -260,6 +266,10 @@ class Tasks(SeededDraws):
         """Aim at P(target) >= goal where the request asks for less."""
         return replace(self, goal=self.goal.clamp_min(goal))
 
+    def requiring(self, *tests: AcceptanceTest) -> Tasks:
+        """Accept only candidates that pass further tests."""
+        return replace(self, tests=(*self.tests, *tests))
+
     # --- the model
 
     def affords(self, cost: int = 1) -> Tensor:
@@ -283,9 +293,25 @@ class Tasks(SeededDraws):
         """
         return self.oracle.ask(x_cf, self.row, cached=cached)
 
-    def accepts(self, verdict: Verdict) -> Tensor:
-        """Return the mask of the tasks whose target and goal a verdict meets."""
-        return accepts(verdict, self.target, self.goal)
+    def accepts(self, x_cf: Tensor, verdict: Verdict) -> Tensor:
+        """Apply the acceptance rule to one candidate per task.
+
+        The model clearly decides for the target at the goal; the candidate passes every test; every
+        member of the committee agrees. Each is asked only about what passed before it.
+
+        Parameters
+        ----------
+        x_cf : Tensor of shape (n, *shape)
+            The candidates.
+        verdict : Verdict
+            What the model says of them.
+
+        Returns
+        -------
+        Tensor of bool, shape (n,)
+            Which candidates are accepted.
+        """
+        return endorse(self, x_cf, accepts(verdict, self.target, self.goal))
 
     def accepted(self, x_cf: Tensor, *, cached: bool = False) -> Tensor:
         """Ask the model which candidates it accepts.
@@ -300,15 +326,16 @@ class Tasks(SeededDraws):
         Returns
         -------
         Tensor of bool, shape (n,)
-            True where the model clearly decides for the target at the goal asked for; False also
-            where the budget does not allow the question.
+            True where the acceptance rule holds, see `accepts`; False also where the budget does
+            not allow the question.
         """
         able = self.affords()
         if bool(able.all()):
-            return self.accepts(self.ask(x_cf, cached=cached))
+            return self.accepts(x_cf, self.ask(x_cf, cached=cached))
         asking = self.take(able)
         accepted = torch.zeros_like(able)
-        accepted[able] = asking.accepts(asking.ask(x_cf[able], cached=cached))
+        trial = x_cf[able]
+        accepted[able] = asking.accepts(trial, asking.ask(trial, cached=cached))
         return accepted
 
     def lead(self, verdict: Verdict) -> Tensor:
@@ -346,40 +373,3 @@ class Tasks(SeededDraws):
             What `_explain` returns.
         """
         return Candidates(self, x_cf, dict(info))
-
-    # --- states and progress
-
-    def refuse(self, which: Tensor, reason: str) -> None:
-        """Say why not all that was asked can be done for some tasks.
-
-        Parameters
-        ----------
-        which : Tensor of bool, shape (n,), or of positions
-            The tasks.
-        reason : str
-            Ends in the message of the result.
-        """
-        self.oracle.states.refuse(self.row[which], reason)
-
-    def fail(
-        self,
-        which: Tensor,
-        reason: str,
-        exception: Exception | None = None,
-    ) -> None:
-        """Mark tasks as broken down; they end with the status `error`.
-
-        Parameters
-        ----------
-        which : Tensor of bool, shape (n,), or of positions
-            The tasks.
-        reason : str
-            Ends in the message of the result.
-        exception : Exception, optional
-            The exception behind it.
-        """
-        self.oracle.states.fail(self.row[which], reason, exception)
-
-    def finished(self, count: int) -> None:
-        """Report progress: so many tasks need no more work."""
-        self.oracle.progress(count)

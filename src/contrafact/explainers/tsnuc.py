@@ -353,7 +353,8 @@ class TSNUC(FallbackExplainer):
         tried = found.converged & tasks.affords()
         trying = tasks.take(tried)
         noise_free = moving.noise_free[tried]
-        accepted = trying.accepts(trying.ask(decode(trying, noise_free)))
+        trial = decode(trying, noise_free)
+        accepted = trying.accepts(trial, trying.ask(trial))
         good = tried.clone()
         good[tried] = accepted
         end[good] = noise_free[accepted]

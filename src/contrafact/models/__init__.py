@@ -2,9 +2,10 @@
 
 from ..deprecation import renamed_attributes
 from .classifier import Classifier, as_classifier
+from .committee import Committee
 from .verdict import Verdict
 
-__all__ = ["Classifier", "Verdict", "as_classifier"]
+__all__ = ["Classifier", "Committee", "Verdict", "as_classifier"]
 
 # Networks and training were part of this package; the old names work until version 0.3.
 _MOVED_TO_NN = (

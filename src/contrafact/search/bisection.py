@@ -65,7 +65,7 @@ def smallest_level(
         searching = searching.take(able)
         middle = (low[position] + high[position]) // 2
         trial = candidate(searching, middle)
-        good = searching.accepts(searching.ask(trial))
+        good = searching.accepts(trial, searching.ask(trial))
         reached = position[good]
         missed = position[~good]
         high[reached] = middle[good]
@@ -137,7 +137,8 @@ def accepted_from(
     able = tasks.affords()
     asking = tasks.take(able)
     accepted = torch.ones_like(able)
-    accepted[able] = asking.accepts(asking.ask(best[able]))
+    trial = best[able]
+    accepted[able] = asking.accepts(trial, asking.ask(trial))
     short = ~accepted
     if bool(short.any()):
         found = smallest_level(
@@ -169,6 +170,7 @@ def best_known(tasks: Tasks, x_cf: Tensor) -> Tensor:
     able = tasks.affords()
     asking = tasks.take(able)
     rejected = torch.zeros_like(able)
-    rejected[able] = ~asking.accepts(asking.ask(x_cf[able], cached=True))
+    trial = x_cf[able]
+    rejected[able] = ~asking.accepts(trial, asking.ask(trial, cached=True))
     x_cf[rejected] = tasks.take(rejected).best_attempts()
     return x_cf

@@ -59,8 +59,8 @@ class Stop:
 class Optimum:
     """Hold where the search ended for each task.
 
-    The best iterate is the one of lowest loss among those that the model clearly puts in the target
-    class at P(target) >= tau, or else at any P, or else among all.
+    The best iterate is the one of lowest loss among those that are accepted (by the whole rule) at
+    P(target) >= tau, or else at any P, or else among all.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class Optimum:
     loss, p_target : Tensor of shape (n,)
         Its loss, and the model's P(target) there.
     standing : Tensor of int, shape (n,)
-        0: not in the target class, 1: in it, 2: in it at P(target) >= tau.
+        0: not accepted, 1: accepted, 2: accepted at P(target) >= tau.
     iterations : Tensor of int, shape (n,)
         Steps taken.
     converged : Tensor of bool, shape (n,)
@@ -98,7 +98,7 @@ class Optimum:
 
     @property
     def reached(self) -> Tensor:
-        """Whether the best iterate is in the target class, (n,)."""
+        """Whether the best iterate is accepted, (n,)."""
         return self.standing > 0
 
     def put(self, which: Tensor, part: Optimum) -> None:

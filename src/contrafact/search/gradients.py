@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from ..engine import Tasks
+from ..engine.acceptance import endorse
 from ..engine.oracle import accepts
 from ..models.verdict import Verdict, lead, target_value
 from ..numerics import zeroth_order_gradient
@@ -91,7 +92,8 @@ class Evaluation:
     p_target : Tensor of float64, shape (m,)
         The model's own P(target).
     reached : Tensor of bool, shape (m,)
-        Whether the model clearly decides for the target.
+        Whether the candidate is accepted at any P(target): the model clearly decides for the
+        target, every test is passed and the committee agrees.
     """
 
     code: Tensor
@@ -183,7 +185,7 @@ class ModelGradient:
         (gradient,) = torch.autograd.grad(loss.sum(), theta)
         plain = score.detach()
         verdict = Verdict(plain.double().softmax(1), plain.argmax(1), plain)
-        return _evaluation(tasks, code, loss, gradient, verdict)
+        return _evaluation(tasks, code, x_cf, loss, gradient, verdict)
 
     def _by_answers(self, tasks: Tasks, theta: Tensor, t: int) -> Evaluation:
         """Differentiate the loss; what the model contributes comes from finite differences."""
@@ -195,7 +197,7 @@ class ModelGradient:
         if not self.by_differences:
             loss = self.loss(Point(tasks, theta, code, x_cf, score, t))
             (gradient,) = torch.autograd.grad(loss.sum(), theta)
-            return _evaluation(tasks, code, loss, gradient, verdict)
+            return _evaluation(tasks, code, x_cf, loss, gradient, verdict)
         score.requires_grad_()
         loss = self.loss(Point(tasks, theta, code, x_cf, score, t))
         gradient, by_score = torch.autograd.grad(
@@ -207,7 +209,7 @@ class ModelGradient:
         by_code = self._finite_differences(tasks, code.detach(), by_score, t)
         if self.encode is not None:
             (by_code,) = torch.autograd.grad(code, theta, by_code)
-        return _evaluation(tasks, code, loss, gradient + by_code, verdict)
+        return _evaluation(tasks, code, x_cf, loss, gradient + by_code, verdict)
 
     def _finite_differences(
         self,
@@ -249,6 +251,7 @@ def with_temperature(tasks: Tasks) -> Tasks:
 def _evaluation(
     tasks: Tasks,
     code: Tensor,
+    x_cf: Tensor,
     loss: Tensor,
     gradient: Tensor,
     verdict: Verdict,
@@ -259,5 +262,5 @@ def _evaluation(
         loss=loss.detach().to(code.dtype),
         gradient=gradient,
         p_target=target_value(verdict.proba, tasks.target),
-        reached=accepts(verdict, tasks.target),
+        reached=endorse(tasks, x_cf, accepts(verdict, tasks.target)),
     )

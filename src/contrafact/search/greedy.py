@@ -86,7 +86,8 @@ def _try_each(tasks: Tasks, segment: Tensor, copied: Tensor) -> _Trial:
     mask = copied[task]
     mask[torch.arange(len(task)), new] = True
     x_cf = torch.where(mask[:, segment], trying.guide, trying.x)
-    verdict = trying.ask(trying.project(x_cf))
+    x_cf = trying.project(x_cf)
+    verdict = trying.ask(x_cf)
     lead = torch.full(
         copied.shape,
         -torch.inf,
@@ -95,7 +96,7 @@ def _try_each(tasks: Tasks, segment: Tensor, copied: Tensor) -> _Trial:
     )
     lead[task, new] = trying.lead(verdict)
     accepted = torch.zeros_like(copied)
-    accepted[task, new] = trying.accepts(verdict)
+    accepted[task, new] = trying.accepts(x_cf, verdict)
     return _Trial(lead, accepted)
 
 

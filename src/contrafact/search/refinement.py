@@ -267,6 +267,6 @@ def _lead_without(
             trial = trial[allowed]
             trying = trying.take(allowed)
         verdict = trying.ask(trial)
-        accepted = trying.accepts(verdict)
+        accepted = trying.accepts(trial, verdict)
         lead[part] = torch.where(accepted, trying.lead(verdict), -torch.inf)
     return lead

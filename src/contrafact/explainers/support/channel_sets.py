@@ -121,10 +121,11 @@ class ChannelSets:
 
     def _merit(self, tasks: Tasks, chosen: Tensor) -> Tensor:
         """Score sets: in (−1, 1) by the target's lead where not accepted, else above 1."""
-        verdict = tasks.ask(_swap(tasks, chosen), cached=True)
+        x_cf = _swap(tasks, chosen)
+        verdict = tasks.ask(x_cf, cached=True)
         lead = tasks.lead(verdict)
         fewer = self.n_channels + 1 - chosen.sum(1)
-        return lead / (1 + lead.abs()) + 2 * fewer * tasks.accepts(verdict)
+        return lead / (1 + lead.abs()) + 2 * fewer * tasks.accepts(x_cf, verdict)
 
 
 def _swap(tasks: Tasks, chosen: Tensor) -> Tensor:

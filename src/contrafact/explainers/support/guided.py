@@ -167,7 +167,8 @@ class FallbackExplainer(Explainer):
         able = tasks.affords()
         asking = tasks.take(able)
         rejected = torch.zeros_like(able)
-        rejected[able] = ~asking.accepts(asking.ask(x_cf[able]))
+        trial = x_cf[able]
+        rejected[able] = ~asking.accepts(trial, asking.ask(trial))
         if not bool(rejected.any()):
             return x_cf, rejected
         failed = tasks.take(rejected)

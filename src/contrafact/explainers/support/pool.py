@@ -131,7 +131,7 @@ def measure_merit(
     distance = delta.abs().mean(1)
     changed = delta.count_nonzero(1)
     size = changed + distance / (1 + distance)
-    accepted = tasks.accepts(verdict)
+    accepted = tasks.accepts(x_cf, verdict)
     return torch.where(accepted, size, torch.inf)
 
 

@@ -205,7 +205,7 @@ class Population:
         offspring = offspring.take(~self._dominates(offspring))
         offspring = offspring.take(offspring.affords())
         verdict = offspring.ask(offspring["individual"], cached=True)
-        accepted = offspring.accepts(verdict)
+        accepted = offspring.accepts(offspring["individual"], verdict)
         lead = offspring.lead(verdict).double()
         shortfall = 1 - lead.sigmoid()
         # What is not accepted never counts as reached.
