@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from contrafact.nn import FCN, MLP, BiLSTM, ResNet8, SmallCNN, load_model
+from contrafact.nn import FCN, MLP, BiLSTM, InceptionTime, ResNet8, SmallCNN, load_model
 from saved_models import Net, answers, net
 
 
@@ -24,6 +24,8 @@ def test_weights_go_into_the_network(tmp_path, stored, network):
     ("name", "network", "shape"),
     [
         ("fcn", FCN(2, 3, widths=(4, 6), kernels=(5, 3)), (2, 12)),
+        ("inceptiontime", InceptionTime(2, 3, (7, 3), width=4, depth=9, n_members=2), (2, 12)),
+        ("inceptiontime", InceptionTime(1, 3, (5,), width=3, depth=3), (1, 12)),
         ("bilstm", BiLSTM(2, 3, hidden=5, n_layers=2), (2, 12)),
         ("smallcnn", SmallCNN(1, 4, widths=(3, 5)), (1, 8, 8)),
         ("resnet8", ResNet8(3, 4, widths=(2, 4, 6)), (3, 8, 8)),

@@ -89,7 +89,7 @@ NetworkName = Annotated[
     str | None,
     typer.Option(
         help="The network that weights belong to: module:name of a torch module or of a function "
-        "that makes one, or fcn, bilstm, smallcnn, mlp, resnet8.",
+        "that makes one, or fcn, inceptiontime, bilstm, smallcnn, mlp, resnet8.",
         autocompletion=completion.networks,
         rich_help_panel=MODEL_PANEL,
     ),

@@ -3,6 +3,7 @@
 from .autoencoder_training import fit_autoencoder, reconstruction_report
 from .autoencoders import Autoencoder, ConvAutoencoder, LSTMAutoencoder
 from .diagnostics import robust_accuracy, spectral_report
+from .inception import InceptionTime
 from .networks import FCN, MLP, BiLSTM, ResNet8, SmallCNN
 from .robust import RobustTrainer
 from .scaling import normalized
@@ -15,6 +16,7 @@ __all__ = [
     "Autoencoder",
     "BiLSTM",
     "ConvAutoencoder",
+    "InceptionTime",
     "LSTMAutoencoder",
     "ResNet8",
     "RobustTrainer",

@@ -16,7 +16,8 @@ import torch
 from torch import Tensor, nn
 from typing_extensions import override
 
-from .scaling import Standardize
+from .base import Network
+from .inception import InceptionTime, kernels_within
 
 
 @contextmanager
@@ -25,29 +26,6 @@ def seeded(random_state: int) -> Iterator[None]:
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(random_state)
         yield
-
-
-class Network(nn.Module):
-    """Arrange and standardize the input; base class of the reference networks.
-
-    Parameters
-    ----------
-    n_channels : int
-        Number of channels, or of features for rows.
-    """
-
-    def __init__(self, n_channels: int) -> None:
-        super().__init__()
-        self.standardize = Standardize(n_channels)
-
-    def arrange(self, x: Tensor) -> Tensor:
-        """Bring instances into the shape (n, channels, ...); series may lack the channel axis."""
-        return x.unsqueeze(1) if x.dim() == 2 else x
-
-    def _scaled(self, x: Tensor) -> Tensor:
-        """Return the arranged and standardized input."""
-        scaled: Tensor = self.standardize(self.arrange(x))
-        return scaled
 
 
 class FCN(Network):
@@ -327,13 +305,14 @@ class MLP(Network):
 class ReferenceNetwork(NamedTuple):
     """Describe a network that can be built by name, and the instances it takes."""
 
-    make: type[FCN | BiLSTM | SmallCNN | MLP | ResNet8]
+    make: type[FCN | InceptionTime | BiLSTM | SmallCNN | MLP | ResNet8]
     dimensions: tuple[int, ...]
     takes: str
 
 
 NETWORKS = {
     "fcn": ReferenceNetwork(FCN, (1, 2), "series (channels, length)"),
+    "inceptiontime": ReferenceNetwork(InceptionTime, (1, 2), "series (channels, length)"),
     "bilstm": ReferenceNetwork(BiLSTM, (1, 2), "series (channels, length)"),
     "smallcnn": ReferenceNetwork(SmallCNN, (3,), "images (channels, height, width)"),
     "mlp": ReferenceNetwork(MLP, (1, 2, 3), "rows (features,)"),
@@ -351,7 +330,7 @@ def build_network(
 
     Parameters
     ----------
-    name : {"fcn", "bilstm", "smallcnn", "mlp", "resnet8"}
+    name : {"fcn", "inceptiontime", "bilstm", "smallcnn", "mlp", "resnet8"}
         The network.
     shape : sequence of int
         Shape of one instance, without n.
@@ -386,8 +365,11 @@ def build_network(
         raise ValueError(
             f"network 'smallcnn' takes images of at least 4 x 4; got shape {tuple(shape)}."
         )
+    n_inputs = _n_inputs(network, shape)
     with seeded(random_state):
-        return network.make(_n_inputs(network, shape), n_classes)
+        if network.make is InceptionTime:
+            return InceptionTime(n_inputs, n_classes, kernels_within(shape[-1]))
+        return network.make(n_inputs, n_classes)
 
 
 def _n_inputs(network: ReferenceNetwork, shape: Sequence[int]) -> int:

@@ -183,7 +183,7 @@ class RobustTrainer(BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        module : torch.nn.Module, "fcn", "bilstm", "smallcnn", "mlp", "resnet8" or None
+        module : torch.nn.Module, str or None
             As in `fit_classifier`; with a regularizer or noise it must contain a linear layer.
         X : array-like of shape (n, ...)
             Instances within the bounds.

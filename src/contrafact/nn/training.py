@@ -16,8 +16,9 @@ from ..data.cleaning import Array, as_float, describe_nonfinite
 from ..data.dataset import as_labels
 from ..deprecation import renamed_parameters
 from ..models.adapters import TorchClassifier
+from .base import Network
 from .loop import Loss, Watch, train
-from .networks import Network, build_network, seeded
+from .networks import build_network, seeded
 
 #: A share of every class, (X_val, y_val), or None for the default share.
 Validation: TypeAlias = float | tuple[Any, Any] | None
@@ -47,9 +48,10 @@ def fit_classifier(
 
     Parameters
     ----------
-    module : torch.nn.Module, "fcn", "bilstm", "smallcnn", "mlp", "resnet8" or None
-        A module returns one logit per class and is trained in place. None: "fcn" for series,
-        "smallcnn" for images, "mlp" for rows, by the dimensions of X.
+    module : torch.nn.Module, str or None
+        "fcn", "inceptiontime", "bilstm", "smallcnn", "mlp" or "resnet8". A module
+        returns one logit per class and is trained in place. None: "fcn" for series, "smallcnn" for
+        images, "mlp" for rows, by the dimensions of X.
     X : array-like of shape (n, features), (n, channels, length) or (n, channels, height, width)
         Instances.
     y : array-like of shape (n,)

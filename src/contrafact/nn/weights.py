@@ -19,7 +19,9 @@ from ..models.files import (
     read_model,
     read_torch_file,
 )
-from .networks import FCN, MLP, NETWORKS, BiLSTM, Network, ResNet8, SmallCNN
+from .base import Network
+from .inception import InceptionTime
+from .networks import FCN, MLP, NETWORKS, BiLSTM, ResNet8, SmallCNN
 
 Weights = dict[str, Tensor]
 #: Names under which training scripts store the weights, among other things they save.
@@ -45,8 +47,8 @@ def load_model(
         with more than weights in them.
     network : str, module or function, optional
         What the weights belong to: "module:name" of a torch module or of a class or function that
-        makes one without arguments; these objects themselves; or "fcn", "bilstm", "smallcnn",
-        "mlp", "resnet8", the networks of `fit_classifier`.
+        makes one without arguments; these objects themselves; or "fcn", "inceptiontime",
+        "bilstm", "smallcnn", "mlp", "resnet8", the networks of `fit_classifier`.
 
     Returns
     -------
@@ -165,7 +167,7 @@ def _reference_network(name: str, weights: Weights) -> Network:
     """Make a network of `fit_classifier` as large as its weights."""
     try:
         n_inputs = len(weights["standardize.mean"])
-        n_classes = len(weights["head.bias"])
+        n_classes = len(weights[_HEADS.get(name, "head.bias")])
         return _BUILDERS[name](n_inputs, n_classes, weights)
     except KeyError as error:
         raise ValueError(
@@ -178,6 +180,16 @@ def _fcn(n_inputs: int, n_classes: int, weights: Weights) -> FCN:
     widths = [len(kernel) for kernel in kernels]
     lengths = [kernel.shape[2] for kernel in kernels]
     return FCN(n_inputs, n_classes, widths, lengths)
+
+
+def _inception_time(n_inputs: int, n_classes: int, weights: Weights) -> InceptionTime:
+    module = r"members\.0\.blocks\.\d+\.modules_in_row\.\d+"
+    convolutions = _matching(weights, r"members\.0\.blocks\.0\.modules_in_row\.0\.convolutions.*")
+    kernels = [kernel.shape[2] for kernel in convolutions]
+    width = len(convolutions[0])
+    depth = len(_matching(weights, rf"{module}\.normalize\.weight"))
+    n_members = len(_matching(weights, r"members\.\d+\.head\.bias"))
+    return InceptionTime(n_inputs, n_classes, kernels, width, depth, n_members)
 
 
 def _small_cnn(n_inputs: int, n_classes: int, weights: Weights) -> SmallCNN:
@@ -202,8 +214,11 @@ def _mlp(n_inputs: int, n_classes: int, weights: Weights) -> MLP:
     return MLP(n_inputs, n_classes, [len(layer) for layer in layers])
 
 
+#: Where the bias of the last layer is stored, if not as "head.bias".
+_HEADS = {"inceptiontime": "members.0.head.bias"}
 _BUILDERS: dict[str, Callable[[int, int, Weights], Network]] = {
     "fcn": _fcn,
+    "inceptiontime": _inception_time,
     "bilstm": _bilstm,
     "smallcnn": _small_cnn,
     "mlp": _mlp,
