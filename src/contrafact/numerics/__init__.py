@@ -1,11 +1,13 @@
-"""Numerical helpers that need no model: random numbers per row, finite differences, shapes."""
+"""Numerical helpers that need no model: random numbers per row, differences, shapes."""
 
+from .differences import RealDifferences
 from .finite_differences import zeroth_order_gradient
 from .grouping import occurrence
 from .randomness import fold_in, row_normal, row_seeds, row_uniform
 from .shapes import broadcast_rows, ceil_div
 
 __all__ = [
+    "RealDifferences",
     "broadcast_rows",
     "ceil_div",
     "fold_in",
