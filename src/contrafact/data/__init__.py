@@ -4,6 +4,15 @@ from __future__ import annotations
 
 from .cleaning import fill_missing, pad
 from .dataset import Dataset
+from .label_noise import DisagreeingRows, disagreeing_rows
 from .loaders import list_datasets, load_dataset
 
-__all__ = ["Dataset", "fill_missing", "list_datasets", "load_dataset", "pad"]
+__all__ = [
+    "Dataset",
+    "DisagreeingRows",
+    "disagreeing_rows",
+    "fill_missing",
+    "list_datasets",
+    "load_dataset",
+    "pad",
+]
