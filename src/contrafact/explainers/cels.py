@@ -77,9 +77,9 @@ class CELS(GuidedExplainer):
         False keeps the soft blend (Info-CELS, 2025).
     shared_mask : bool, default=False
         True learns one map for all channels; the default is one per channel (M-CELS, 2024).
-    guide : {"neighbor", "cluster", "prototype", "median"}, default="neighbor"
+    guide : {"neighbor", "cluster", "prototype", "median"} or Guide, default="neighbor"
         What n is: a reference row, the mean of the class, a prototype of a GLVQ, or a row chosen by
-        Median LVQ.
+        Median LVQ; or a guide of your own, such as `NearestUnlikeNeighbor(weights=...)`.
     metric : {"euclidean", "dtw"}, default="euclidean"
         Distance of the neighbor and of the median.
     n_segments : int, default=16
@@ -150,7 +150,7 @@ class CELS(GuidedExplainer):
         init: Literal["small", "uniform"] = "small",
         binarize: bool = True,
         shared_mask: bool = False,
-        guide: GuideKind = "neighbor",
+        guide: GuideKind | Guide = "neighbor",
         metric: Metric = "euclidean",
         n_segments: int = 16,
     ) -> None:

@@ -55,9 +55,9 @@ class NativeGuide(GuidedExplainer):
     ----------
     mode : {"window", "blend", "cam"}, default="window"
         How to move toward n.
-    guide : {"neighbor", "cluster", "prototype", "median"}, default="neighbor"
+    guide : {"neighbor", "cluster", "prototype", "median"} or Guide, default="neighbor"
         What n is: a reference row, the mean of the class, a prototype of a GLVQ, or a row chosen by
-        Median LVQ.
+        Median LVQ; or a guide of your own, such as `NearestUnlikeNeighbor(weights=...)`.
     metric : {"euclidean", "dtw"}, default="euclidean"
         Distance of the neighbor and of the median.
     n_segments : int, default=20
@@ -97,7 +97,7 @@ class NativeGuide(GuidedExplainer):
     def __init__(
         self,
         mode: Literal["window", "blend", "cam"] = "window",
-        guide: GuideKind = "neighbor",
+        guide: GuideKind | Guide = "neighbor",
         metric: Metric = "euclidean",
         n_segments: int = 20,
         steps: int = 10,

@@ -7,14 +7,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Literal
 
+import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 from typing_extensions import override
 
 from ..prototypes.diversity import select_diverse
+from ..prototypes.estimator import PrototypeClassifier
 from ..prototypes.option_rules import BAND
 from ..validation import Boolean, OneOf, Rule, check_parameters
 from .guide import Guide, nearness, to_numpy
+from .weights import WEIGHTS_RULE, weights_of
 
 
 class NearestUnlikeNeighbor(Guide):
@@ -29,6 +33,11 @@ class NearestUnlikeNeighbor(Guide):
     diverse : bool, default=False
         With k > 1, choose guides among the nearest that differ from each other rather than the k
         nearest.
+    weights : array or fitted LVQ model, optional
+        Weight of each value in the squared Euclidean distance, sum_j w_j (x_j - r_j)^2: finite
+        numbers of at least 0 that broadcast against an instance, or a model with `relevances_`
+        (`GRLVQ`; of `GMLVQ` the diagonal of Omega^T Omega). A value of weight 0 is ignored.
+        Default: all are 1.
 
     References
     ----------
@@ -44,12 +53,14 @@ class NearestUnlikeNeighbor(Guide):
     >>> arrays, index = guide.guide(X[:1], target=1)
     >>> index.tolist()
     [[98]]
+    >>> by_petals = NearestUnlikeNeighbor(weights=[0, 0, 1, 1])
     """
 
     rules: ClassVar[Mapping[str, Rule]] = {
         "metric": OneOf("euclidean", "dtw"),
         "window": BAND,
         "diverse": Boolean(),
+        "weights": WEIGHTS_RULE,
     }
     #: guides are chosen for diversity among this many times k of the nearest
     pool_factor = 5
@@ -61,16 +72,28 @@ class NearestUnlikeNeighbor(Guide):
         metric: Literal["euclidean", "dtw"] = "euclidean",
         window: float | None = None,
         diverse: bool = False,
+        weights: ArrayLike | PrototypeClassifier | None = None,
     ) -> None:
         self.metric = metric
         self.window = window
         self.diverse = diverse
+        self.weights = weights
         check_parameters(type(self).__name__, self.rules, vars(self))
+        if weights is not None and metric != "euclidean":
+            raise ValueError(
+                f"NearestUnlikeNeighbor: weights with metric={metric!r} is not possible; use "
+                "metric='euclidean'."
+            )
 
     @override
     def _prepare(self) -> None:
         if self.metric == "euclidean":
-            self._proposals = Proposals.of(self.candidates_.flatten(1))
+            self._root_weights = None
+            if self.weights is not None:
+                shape = tuple(self.candidates_.shape[1:])
+                root = np.sqrt(weights_of(self.weights, shape))
+                self._root_weights = torch.from_numpy(root).to(self.candidates_)
+            self._proposals = Proposals.of(self._weighted(self.candidates_).flatten(1))
         elif self.candidates_.ndim != 3:
             shape = tuple(self.candidates_.shape)
             raise ValueError(f"metric='dtw' needs series (n, channels, length), got {shape}.")
@@ -89,7 +112,8 @@ class NearestUnlikeNeighbor(Guide):
         distance, index = search(x, pool, n_wanted)
         if n_wanted > k:
             quality = nearness(distance)
-            chosen = select_diverse(self.candidates_[index], k, quality=quality)
+            leaders = self._weighted(self.candidates_[index])
+            chosen = select_diverse(leaders, k, quality=quality)
             index = index.gather(1, chosen)
         return self.candidates_[index], index
 
@@ -114,7 +138,7 @@ class NearestUnlikeNeighbor(Guide):
             sure = []
             block_size = self._block_size(n_leaders, proposals.size)
             for rows in unsure.split(block_size):
-                queries = proposals.standardize(x[rows].flatten(1))
+                queries = proposals.standardize(self._weighted(x[rows]).flatten(1))
                 score, best = proposals.leaders(queries, n_leaders)
                 leaders = pool[best]
                 squared = self._squared_distance(x[rows], leaders)
@@ -135,9 +159,13 @@ class NearestUnlikeNeighbor(Guide):
         return max(1, min(1024, affordable))
 
     def _squared_distance(self, x: Tensor, index: Tensor) -> Tensor:
-        """Compute ‖x − candidate‖² (n, m) by explicit differences in float64."""
+        """Compute sum w (x − candidate)² (n, m) by explicit differences in float64."""
         differences = x[:, None].double() - self.candidates_[index].double()
-        return differences.flatten(2).square().sum(2)
+        return self._weighted(differences).flatten(2).square().sum(2)
+
+    def _weighted(self, x: Tensor) -> Tensor:
+        """Scale values by the roots of their weights: then the plain distance is the weighted."""
+        return x if self.metric == "dtw" or self._root_weights is None else x * self._root_weights
 
     def _by_dtw(
         self,

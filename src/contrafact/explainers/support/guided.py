@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,34 +15,46 @@ from ...guides import Guide, NearestUnlikeCluster, NearestUnlikeNeighbor, Neares
 from ...models.classifier import Array
 from ...models.verdict import Verdict
 from ...search import first_on_line
-from ...validation import OneOf
+from ...validation import Instance, OneOf
 from .explainer import Explainer
 
 Metric = Literal["euclidean", "dtw"]
 GuideKind = Literal["neighbor", "cluster", "prototype", "median"]
 
 METRIC_RULE = OneOf("euclidean", "dtw")
-GUIDE_RULE = OneOf("neighbor", "cluster", "prototype", "median")
+GUIDE_RULE = OneOf("neighbor", "cluster", "prototype", "median") | Instance(Guide, "a guide")
 #: spellings of the first version
 OLD_GUIDE_NAMES = {"neighbour": "neighbor"}
 
 
-def make_guide(kind: GuideKind, metric: Metric) -> Guide:
-    """Make a guide by its name.
+def make_guide(kind: GuideKind | Guide, metric: Metric) -> Guide:
+    """Make a guide by its name, or from one that is given.
 
     Parameters
     ----------
-    kind : {"neighbor", "cluster", "prototype", "median"}
+    kind : {"neighbor", "cluster", "prototype", "median"} or Guide
         A reference row, the mean of the class, a prototype of a GLVQ, or a row chosen by
-        Median LVQ.
+        Median LVQ; a guide of your own is copied.
     metric : {"euclidean", "dtw"}
         Distance of the neighbor and of the median.
 
     Returns
     -------
     Guide
-        An unfitted guide; with k > 1 it gives points that differ from each other.
+        A guide to fit; one made by name gives, with k > 1, points that differ from each other.
+
+    Raises
+    ------
+    ValueError
+        If the metric does not apply to the guide.
     """
+    if isinstance(kind, Guide):
+        if metric != "euclidean":
+            raise ValueError(
+                f"metric={metric!r} applies to guides by name; a guide that is given has its own."
+            )
+        # `fit` only assigns, so that fitting the copy leaves the given guide as it is.
+        return copy(kind)
     if OLD_GUIDE_NAMES.get(kind, kind) == "neighbor":
         return NearestUnlikeNeighbor(metric, diverse=True)
     if kind == "median":
