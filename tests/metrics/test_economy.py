@@ -22,6 +22,20 @@ def test_economy_of_images(make):
     np.testing.assert_array_equal(frame.iloc[:, 2:], [[2, 3 / 2, 1 / 2], [0, NAN, NAN]])
 
 
+def test_shortest_edit_by_hand(make):
+    X = np.zeros((4, 2, 6))
+    X_cf = X.copy()
+    X_cf[0, 0, 1:4] = X_cf[0, 0, 5] = 1  # runs of three and of one, at the end
+    X_cf[1, 0] = 1  # a whole channel, and two steps at the start of the other
+    X_cf[1, 1, :2] = 1
+    X_cf[2, :, 2] = 1  # one step in both channels: not two
+    p = [[1, 0]] * 4
+    found = evaluate(make(X, X_cf, p, p), "shortest_edit")["shortest_edit"]
+    np.testing.assert_array_equal(found, [1, 2, 1, NAN])
+    flat = evaluate(make(X[:, 0], X_cf[:, 0], p, p), "shortest_edit")["shortest_edit"]
+    np.testing.assert_array_equal(flat, [1, 6, 1, NAN])
+
+
 def test_concentration_from_one_value_to_all(make):
     X_cf = np.array([[0, 0, -2, 0], [3, -3, 3, 3.0]])
     p = [[1, 0]] * 2

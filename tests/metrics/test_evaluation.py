@@ -29,6 +29,7 @@ REFERENCE_FREE = {
     "segments": [2, 3, 0],
     "segment_length": [1, 5 / 3, NAN],
     "contiguity": [0, 2 / 4, NAN],
+    "shortest_edit": [1, 1, NAN],
     "gini": [43 / 56, 15 / 40, NAN],
     "hoyer": [(8**0.5 - 7 / 5) / (8**0.5 - 1), (8**0.5 - 5**0.5) / (8**0.5 - 1), NAN],
     "diversity": [NAN, NAN, NAN],
@@ -86,6 +87,7 @@ def test_empty_result(three):
         "lipschitz",
         "perturbation_auc",
         "perturbation_auc_reversed",
+        "survival",
     }
 
 

@@ -31,7 +31,7 @@ def test_another_model_may_order_its_classes_otherwise(changes):
 def test_the_model_is_asked_in_blocks(changes, monkeypatch):
     rng = np.random.default_rng(0)
     result, model = changes(lambda x: x.mean(1), rng.random((7, 4)), rng.random((7, 4)))
-    names = ["controllability", "noise_validity"]
+    names = ["controllability", "noise_survival"]
     reference = rng.random((5, 4))
     whole = evaluate(result, names, reference, model=model)
     monkeypatch.setattr(inputs, "MAX_ELEMENTS", 1)

@@ -22,7 +22,7 @@ HOW_TO_PROVIDE = {
     "saliency": "need a method that gives saliency, as CELS and NativeGuide do",
 }
 #: What a metric can need that no file holds.
-NEEDS_PYTHON = {"model", "explainer", "other_model", "autoencoder"}
+NEEDS_PYTHON = {"model", "explainer", "other_model", "other_models", "autoencoder"}
 
 
 @dataclass(frozen=True)
@@ -184,8 +184,9 @@ def left_out_lines(scores: Mapping[str, FileScores]) -> list[str]:
 def _why_left_out(name: str, reasons: Sequence[str]) -> str:
     """Return why a metric was not computed and what would help."""
     metric = METRICS[name]
-    if any(reason.startswith("is for") for reason in reasons):
-        return f"are for {' and '.join(metric.modalities)} data"
+    for reason in reasons:
+        if reason.startswith("is for"):
+            return f"are {reason.removeprefix('is ').partition(';')[0]}"
     if metric.needs & NEEDS_PYTHON:
         return "ask a model or a method again (contrafact.metrics.evaluate in Python)"
     needs = set(metric.needs)

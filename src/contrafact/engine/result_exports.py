@@ -55,6 +55,7 @@ class ResultExports:
         model: Any = None,
         explainer: Any = None,
         other_model: Any = None,
+        other_models: Sequence[Any] = (),
         autoencoder: Any = None,
     ) -> Any:
         """Score every row, failures included.
@@ -67,6 +68,8 @@ class ResultExports:
             Rows that counterfactuals are compared with.
         model, explainer, other_model, autoencoder : object, optional
             What some metrics need; see `contrafact.metrics.evaluate`.
+        other_models : sequence of object, default=()
+            Models for the same classes, for instance the same one trained again.
 
         Returns
         -------
@@ -82,6 +85,7 @@ class ResultExports:
             model=model,
             explainer=explainer,
             other_model=other_model,
+            other_models=other_models,
             autoencoder=autoencoder,
         )
 

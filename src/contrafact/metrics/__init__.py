@@ -6,10 +6,12 @@ from .evaluation import evaluate, list_metrics
 from .inputs import MetricInputs, Reference
 from .metric import Metric
 from .scores import Scores
+from .stability import NoiseSurvival
 
 __all__ = [
     "Metric",
     "MetricInputs",
+    "NoiseSurvival",
     "Reference",
     "Scores",
     "aggregate",

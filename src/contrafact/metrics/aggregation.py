@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ..models.classifier import Array
-from .evaluation import METRICS
+from .evaluation import METRICS, RENAMED
 from .metric import Metric
 from .scores import OTHER_COLUMNS, Scores
 
@@ -218,6 +218,7 @@ def _directions(
 ) -> dict[Any, str]:
     """Return the direction of every column that is a metric; raise where a column is unknown."""
     definitions: dict[Any, Metric | type[Metric]] = dict(METRICS)
+    definitions.update({old: METRICS[new] for old, new in RENAMED.items()})
     if isinstance(frame, Scores):
         definitions.update(frame.metrics)
     for metric in [metrics] if isinstance(metrics, Metric) else metrics:

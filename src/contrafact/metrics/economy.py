@@ -92,6 +92,28 @@ class Contiguity(Metric):
         return contiguity
 
 
+class ShortestEdit(Metric):
+    """Number of steps of the shortest run that changed, in any channel; NaN where nothing changed.
+
+    Single points and spikes show here even where the other runs are long.
+    """
+
+    name = "shortest_edit"
+    direction = "max"
+    modalities = ("series",)
+
+    @override
+    def compute(self, result: Counterfactuals, inputs: MetricInputs) -> Array:
+        changed = as_numpy(result.changed).reshape(len(result), *instance_shape(result))
+        border = ((0, 0), (0, 0), (1, 1))
+        edges = np.diff(np.pad(changed.astype(np.int8), border), axis=-1)
+        row, _, start = np.nonzero(edges == 1)
+        stop = np.nonzero(edges == -1)[2]  # in the order of the starts: each run has one of both
+        shortest = np.full(len(result), np.inf)
+        np.minimum.at(shortest, row, stop - start)
+        return np.where(np.isinf(shortest), np.nan, shortest)
+
+
 class Gini(Metric):
     """Gini index of a: 0 where all values moved alike, 1 − 1/d where one did.
 
@@ -162,6 +184,7 @@ ECONOMY: tuple[type[Metric], ...] = (
     Segments,
     SegmentLength,
     Contiguity,
+    ShortestEdit,
     Gini,
     Hoyer,
     Redundancy,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ..deprecation import warn_renamed
 from ..engine.result import Counterfactuals
 from ..models.classifier import Array
 from .behavior import BEHAVIOR
@@ -17,15 +18,29 @@ from .economy import ECONOMY
 from .inputs import MetricInputs, Reference
 from .metric import Metric
 from .plausibility import PLAUSIBILITY
+from .realism import REALISM
 from .scores import OTHER_COLUMNS, Scores
 from .stability import STABILITY
 from .validity import COST, VALIDITY
 
 METRICS: dict[str, type[Metric]] = {
     metric.name: metric
-    for dimension in (VALIDITY, DISTANCE, ECONOMY, PLAUSIBILITY, SETS, BEHAVIOR, STABILITY, COST)
+    for dimension in (
+        VALIDITY,
+        DISTANCE,
+        ECONOMY,
+        PLAUSIBILITY,
+        REALISM,
+        SETS,
+        BEHAVIOR,
+        STABILITY,
+        COST,
+    )
     for metric in dimension
 }
+
+#: names that were changed; the old ones work for one more version
+RENAMED = {"noise_validity": "noise_survival"}
 
 
 def evaluate(
@@ -36,6 +51,7 @@ def evaluate(
     model: Any = None,
     explainer: Any = None,
     other_model: Any = None,
+    other_models: Sequence[Any] = (),
     autoencoder: Any = None,
 ) -> Scores:
     """Score every counterfactual, failures included.
@@ -56,6 +72,8 @@ def evaluate(
         The fitted explainer.
     other_model : object, optional
         A model for the same classes that was trained independently.
+    other_models : sequence of object, default=()
+        Models for the same classes, for instance the same one trained again with other seeds.
     autoencoder : Autoencoder or str, optional
         A fitted Autoencoder, or the name of one to fit to the reference.
 
@@ -86,7 +104,9 @@ def evaluate(
     'is for series data; this result holds row data'
     """
     known = None if reference is None else Reference.read(reference, result)
-    inputs = MetricInputs(known, model, explainer, other_model, autoencoder)
+    inputs = MetricInputs(
+        known, model, explainer, other_model, autoencoder, other_models=other_models
+    )
     if metrics is None:
         chosen, left_out = _all_possible(result, inputs)
     else:
@@ -171,6 +191,9 @@ def _as_metric(metric: str | Metric) -> Metric:
         return metric
     if not isinstance(metric, str):
         raise TypeError(f"A metric is a name or an instance of Metric, got {metric!r}.")
+    if metric in RENAMED:
+        warn_renamed(f"The metric {metric!r}", repr(RENAMED[metric]), stacklevel=5)
+        metric = RENAMED[metric]
     if metric not in METRICS:
         raise ValueError(f"The metric {metric!r} is unknown. Known: {', '.join(METRICS)}.")
     return METRICS[metric]()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -195,6 +195,8 @@ class MetricInputs:
         A fitted autoencoder, or the name of one to fit to the reference.
     shared : dict, default={}
         Scores that were computed already, for metrics that build on the same ones.
+    other_models : sequence of object, default=()
+        Models for the same classes, for instance the same model trained again.
     """
 
     reference: Reference | None = None
@@ -203,10 +205,14 @@ class MetricInputs:
     other_model: Any = None
     autoencoder: Any = None
     shared: dict[Hashable, Any] = field(default_factory=dict)
+    other_models: Sequence[Any] = ()
 
     def __post_init__(self) -> None:
         if self.model is None:
             self.model = getattr(self.explainer, "classifier_", None)
+        if not isinstance(self.other_models, Sequence) or isinstance(self.other_models, str):
+            given = type(self.other_models).__name__
+            raise TypeError(f"other_models must be a list of models, got {given}.")
 
     def available(self, result: Counterfactuals) -> frozenset[str]:
         """Return which of the things a metric can need are there.
@@ -223,6 +229,8 @@ class MetricInputs:
         """
         parts = ("reference", "model", "explainer", "other_model", "autoencoder")
         found = {part for part in parts if getattr(self, part) is not None}
+        if len(self.other_models):
+            found.add("other_models")
         if self.reference is not None and self.reference.labels is not None:
             found.add("labels")
         if "saliency" in result.info or "importance" in result.info:

@@ -20,6 +20,7 @@ NEEDS = {
     "model": "model=, the model that was explained",
     "explainer": "explainer=, the fitted explainer",
     "other_model": "other_model=, a model for the same classes that was trained independently",
+    "other_models": "other_models=[...], models for the same classes that were trained otherwise",
     "autoencoder": (
         'autoencoder=, a fitted Autoencoder, or "cnn" or "lstm" to fit one to the reference'
     ),
@@ -42,7 +43,7 @@ class Metric(ABC):
         "min" when less is better, "max" when more is better.
     needs : frozenset of str, default=frozenset()
         What the metric takes besides the result: any of "reference", "labels", "model",
-        "explainer", "other_model", "autoencoder", "saliency".
+        "explainer", "other_model", "other_models", "autoencoder", "saliency".
     modalities : tuple of str, default=("series", "image", "row")
         The kinds of data that the metric is defined for.
 

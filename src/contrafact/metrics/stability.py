@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from typing_extensions import override
 
 from ..engine.result import Counterfactuals, as_numpy
 from ..models.classifier import Array
 from ..numerics.randomness import row_normal, row_seeds
+from ..validation import Real, check_parameters
 from .inputs import MetricInputs, ask_variants, classifier_of
 from .metric import Metric, flat_arrays
 
@@ -52,23 +55,40 @@ class Lipschitz(Metric):
         return np.asarray(ratio.max(axis=1))
 
 
-class NoiseValidity(Metric):
+class NoiseSurvival(Metric):
     """Share of 20 draws ε for which the model says c of x' + ε.
 
-    ε is normal, a twentieth of the reference's spread (of a feature, or of a channel's values).
+    ε is normal, `sigma` times the reference's standard deviation (of a feature, or of a channel's
+    values), a twentieth by default. The draws depend on x' alone.
+
+    Parameters
+    ----------
+    sigma : float, default=0.05
+        Size of the noise, in units of the reference's standard deviation.
+
+    Examples
+    --------
+    >>> import contrafact as cf
+    >>> result = cf.NearestUnlike().fit(model, X_train, y_train).explain(X_test[:5])
+    >>> scores = result.evaluate([NoiseSurvival(sigma=0.01)], X_train, model=model)
+    >>> bool(scores["noise_survival"].between(0, 1).all())
+    True
     """
 
-    name = "noise_validity"
+    name = "noise_survival"
     direction = "max"
     needs = frozenset({"model", "reference"})
-    noise = 0.05
     n_draws = 20
+
+    def __init__(self, sigma: float = 0.05) -> None:
+        check_parameters(type(self).__name__, {"sigma": Real(above=0)}, {"sigma": sigma})
+        self.sigma = sigma
 
     @override
     def compute(self, result: Counterfactuals, inputs: MetricInputs) -> Array:
         classifier = classifier_of(inputs.model, "model", result)
         _, x_cf = flat_arrays(result)
-        scale = self.noise * inputs.require_reference().spread(result)
+        scale = self.sigma * inputs.require_reference().spread(result)
 
         def add_noise(rows: Array) -> Array:
             center = x_cf[rows, None]
@@ -92,17 +112,43 @@ class TransferValidity(Metric):
 
     @override
     def compute(self, result: Counterfactuals, inputs: MetricInputs) -> Array:
-        classifier = classifier_of(inputs.other_model, "other_model", result)
-        _, x_cf = flat_arrays(result)
-
-        def unchanged(rows: Array) -> Array:
-            return x_cf[rows, None]
-
-        labels, _ = ask_variants(classifier, result, unchanged, 1)
-        return np.asarray(labels[:, 0] == result.target, dtype=float)
+        return _says_target(inputs.other_model, "other_model", result)
 
 
-STABILITY: tuple[type[Metric], ...] = (Lipschitz, NoiseValidity, TransferValidity)
+class Survival(Metric):
+    """Share of other models that say c of x'.
+
+    With models of the same kind, trained again with other seeds or on bootstrap samples: how likely
+    the answer is to outlive the next training. With models of other kinds: whether it is a property
+    of the data rather than of one model.
+    """
+
+    name = "survival"
+    direction = "max"
+    needs = frozenset({"other_models"})
+
+    @override
+    def compute(self, result: Counterfactuals, inputs: MetricInputs) -> Array:
+        votes = [
+            _says_target(model, f"other_models[{position}]", result)
+            for position, model in enumerate(inputs.other_models)
+        ]
+        return np.asarray(np.mean(votes, axis=0))
+
+
+STABILITY: tuple[type[Metric], ...] = (Lipschitz, NoiseSurvival, TransferValidity, Survival)
+
+
+def _says_target(model: Any, name: str, result: Counterfactuals) -> Array:
+    """Return 1 where a model says c of x', else 0; `name` is the argument it was passed as."""
+    classifier = classifier_of(model, name, result)
+    _, x_cf = flat_arrays(result)
+
+    def unchanged(rows: Array) -> Array:
+        return x_cf[rows, None]
+
+    labels, _ = ask_variants(classifier, result, unchanged, 1)
+    return np.asarray(labels[:, 0] == result.target, dtype=float)
 
 
 def _draw_normal(x: Array, count: int) -> Array:

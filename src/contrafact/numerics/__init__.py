@@ -1,6 +1,6 @@
 """Numerical helpers that need no model: random numbers per row, differences, shapes."""
 
-from .differences import RealDifferences
+from .differences import RealDifferences, quantile_near
 from .finite_differences import zeroth_order_gradient
 from .grouping import occurrence
 from .randomness import fold_in, row_normal, row_seeds, row_uniform
@@ -12,6 +12,7 @@ __all__ = [
     "ceil_div",
     "fold_in",
     "occurrence",
+    "quantile_near",
     "row_normal",
     "row_seeds",
     "row_uniform",

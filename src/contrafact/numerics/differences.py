@@ -79,8 +79,8 @@ class RealDifferences:
         deviation = X.std(dim=(0, 2), correction=0)
         scale = torch.where(deviation > 0, deviation, torch.ones_like(deviation))
         floor = FLOOR * scale[:, None]
-        first = _quantile_near(_first(X), quantile, reach)
-        second = _quantile_near(_second(X), quantile, reach)
+        first = quantile_near(_first(X), quantile, reach)
+        second = quantile_near(_second(X), quantile, reach)
         return cls(torch.maximum(first, floor), torch.maximum(second, floor))
 
     def seam(self, x_cf: Tensor, x: Tensor) -> Tensor:
@@ -206,8 +206,28 @@ def _second(X: Tensor) -> Tensor:
     return X.diff(dim=-1).diff(dim=-1).abs()
 
 
-def _quantile_near(values: Tensor, quantile: float, reach: int) -> Tensor:
-    """Map values (n, channels, places) to the quantile over rows and places near, per place."""
+def quantile_near(values: Tensor, quantile: float, reach: int) -> Tensor:
+    """Compute quantiles over rows and neighboring places.
+
+    Parameters
+    ----------
+    values : Tensor of shape (n, channels, places)
+        Values of n rows; missing ones (NaN) are left out.
+    quantile : float in [0, 1]
+        Which quantile.
+    reach : int
+        Places within so many steps count as the same place.
+
+    Returns
+    -------
+    Tensor of shape (channels, places)
+        The quantile at every place.
+
+    Examples
+    --------
+    >>> quantile_near(torch.tensor([[[1.0, 2.0, 9.0]]]), 1.0, reach=1)
+    tensor([[2., 9., 9.]])
+    """
     n, channels, places = values.shape
     limits = values.new_empty(channels, places)
     if places == 0:
