@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from contrafact import Constraints
+from contrafact.metrics import Reference
 from contrafact.report import payload as module
 from contrafact.report.page_metrics import page_scores
 from contrafact.report.payload import payload
@@ -20,7 +21,8 @@ from contrafact.report.words import class_probability, number_text, percent_text
 def packed(results, reference=None, constraints=None):
     """The payload after a journey through strict JSON."""
     scores = {name: page_scores(result, None) for name, result in results.items()}
-    content = payload(results, scores, reference, constraints)
+    known = None if reference is None else Reference(reference)
+    content = payload(results, scores, known, constraints)
     return json.loads(json.dumps(content, allow_nan=False))
 
 
@@ -205,6 +207,16 @@ def test_what_does_not_fit_is_listed_without_a_picture(series, monkeypatch):
     assert [entry["x"] is None for entry in entries] == [False, False, True]
     assert "mask" not in entries[2]["answers"][0][0]
     assert entries[2]["answers"][0][0]["sentence"]
+
+
+def test_sentences_compare_joins_with_the_reference(series):
+    rng = np.random.default_rng(0)
+    calm = series.X[0].ravel() + 0.001 * rng.normal(size=(20, 40))
+    reached, failed, already = packed({"m": series}, calm)["instances"]
+    told = reached["answers"][0][0]["sentence"]
+    assert re.search(r"The change leaves a jump at t\u00a0=\u00a0\d+ of channel \d that real", told)
+    for entry in (failed, already):
+        assert "real series" not in entry["answers"][0][0]["sentence"]
 
 
 def test_guides_count_towards_what_fits(series, monkeypatch):

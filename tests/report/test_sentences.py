@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from contrafact.metrics import Reference
 from contrafact.report.sentences import outcome, sentence
 
 REACHED = {"proba": [[0.9, 0.1]], "cf_proba": [[0.2, 0.8]]}
@@ -174,3 +175,78 @@ def test_any_result_can_be_told(make, modality, seed):
     assert all(
         text.endswith((".", ").")) and "  " not in text and " ." not in text for text in told
     )
+
+
+JOINS = "The change joins without a jump or kink that real series do not show."
+RISING = np.arange(12) + np.linspace(-1, 1, 30)[:, None]  # thirty series that rise by 1 a step
+
+
+def last_sentences(text):
+    """What is said after the change itself."""
+    return text.partition(". ")[2]
+
+
+@pytest.mark.parametrize(
+    ("edit", "words"),
+    [
+        ({5: 9.0}, "The change leaves a jump at t = 5 that real series do not show."),
+        ({5: 5.8, 6: 6.9}, "The change leaves a jump at t = 5 that real series do not show."),
+        ({5: 4.9}, JOINS),
+        ({t: 30.0 - t for t in range(12)}, ""),
+    ],
+)
+def test_joins_are_compared_with_real_series(make, edit, words):
+    rng = np.random.default_rng(0)
+    known = Reference(RISING + 0.1 * rng.normal(size=RISING.shape))
+    x_cf = np.arange(12.0)
+    x_cf[list(edit)] = list(edit.values())
+    result = make(np.arange(12.0)[None], x_cf[None], **REACHED)
+    assert last_sentences(sentence(result, 0, known)) == words
+    assert last_sentences(sentence(result, 0)) == ""
+
+
+def test_a_kink_is_told_with_its_channel(make):
+    # In both channels real series change by up to 1 a step, up or down, in long straight lines.
+    lines = np.concatenate([RISING, -RISING])
+    known = Reference(np.stack([lines, lines], axis=1))
+    X = np.stack([np.arange(12.0)] * 2)[None]
+    X_cf = X.copy()
+    X_cf[0, 1, 6:] = 5 - np.arange(1, 7) * 0.9
+    result = make(X, X_cf, **REACHED, names=np.array(["left", "right"]))
+    words = "The change leaves a kink at t = 5 of right that real series do not show."
+    assert last_sentences(sentence(result, 0, known)) == words
+
+
+@pytest.mark.parametrize(
+    ("info", "words"),
+    [
+        ({"seam": [0.5], "kink": [0.9]}, JOINS),
+        ({"seam": [1.5], "kink": [9.0]}, "The change leaves a jump that real series do not show."),
+        ({"seam": [1.0], "kink": [1.1]}, "The change leaves a kink that real series do not show."),
+        ({"seam": [0.0], "kink": [0.0]}, ""),
+        ({"seam": [0.5]}, ""),
+        ({"committee_votes": [3], "committee_size": [3]}, "3 of 3 retrained models agree."),
+        ({"committee_votes": [1], "committee_size": [1]}, "1 of 1 retrained model agrees."),
+        ({"committee_votes": [0], "committee_size": [0]}, ""),
+        (
+            {"seam": [0.5], "kink": [0.5], "committee_votes": [2], "committee_size": [3]},
+            f"{JOINS} 2 of 3 retrained models agree.",
+        ),
+    ],
+)
+def test_what_a_method_found_out_is_told(make, info, words):
+    info = {name: np.array(values) for name, values in info.items()}
+    result = make(np.zeros((1, 9)), np.eye(9)[:1], **REACHED, info=info)
+    assert last_sentences(sentence(result, 0)) == words
+    unchanged = replace(result, X_cf=result.X)
+    failed = replace(result, valid=np.array([False]), status=np.array(["invalid"]))
+    for nothing_found in (unchanged, failed):
+        text = sentence(nothing_found, 0)
+        assert "real series" not in text and "retrained" not in text
+
+
+def test_votes_are_told_of_rows_too(make):
+    info = {"committee_votes": np.array([2]), "committee_size": np.array([3])}
+    row = make(np.zeros((1, 4)), np.eye(4)[:1], **REACHED, modality="row", info=info)
+    told = sentence(row, 0, Reference(np.zeros((3, 4))))
+    assert told.endswith(". 2 of 3 retrained models agree.")

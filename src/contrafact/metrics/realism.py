@@ -77,7 +77,7 @@ class WindowDistance(Metric):
     """Largest distance of an edited window to a real one near, over that of 95 % of real windows.
 
     A window is a tenth of the series, at least three steps; it is edited where a value in it
-    changed. Its distance is that to the nearest window of the reference (at most 500 evenly spaced
+    changed. Its distance is that to the nearest window of the reference (at most 300 evenly spaced
     rows) within three steps of its place, all channels together, each in units of its standard
     deviation. Real windows are compared with the other rows. NaN where nothing changed.
     """

@@ -90,8 +90,7 @@ def write_report(
     known = None if reference is None else Reference.read(reference, next(iter(results.values())))
     scores = {name: page_scores(result, known) for name, result in results.items()}
     means = sections.means_by_method(results, scores)
-    known_rows = None if known is None else known.rows
-    content = payload(results, scores, known_rows, constraints)
+    content = payload(results, scores, known, constraints)
     without_picture = sum(entry["x"] is None for entry in content["instances"])
     heading = shorten(title or QUESTION, 200)
     body = [

@@ -13,6 +13,7 @@ import pandas as pd
 
 from ..engine.constraints import Constraints, broadcast_over_instance
 from ..engine.result import Counterfactuals, as_numpy
+from ..metrics import Reference
 from ..models.classifier import Array
 from .captions import headline
 from .constraint_table import kept_constraints
@@ -42,7 +43,7 @@ SALIENCY = ("saliency", "importance")
 def payload(
     results: Mapping[str, Counterfactuals],
     scores: Mapping[str, pd.DataFrame],
-    reference: Array | None,
+    reference: Reference | None,
     constraints: Constraints | None,
 ) -> dict[str, Any]:
     """Collect the instances, each once, with every method's counterfactuals of it.
@@ -53,8 +54,8 @@ def payload(
         By method, of the same instances.
     scores : mapping of str to DataFrame
         By method, the metrics of each row.
-    reference : ndarray of shape (n, size), optional
-        Rows that guides are taken from.
+    reference : Reference, optional
+        Rows that guides are taken from and that joins are compared with.
     constraints : Constraints, optional
         Constraints to check and to draw.
 
@@ -72,11 +73,12 @@ def payload(
             result=result,
             scores=_score_texts(scores[name], metrics),
             kept={} if constraints is None else kept_constraints(result, constraints),
+            reference=reference,
         )
         for name, result in results.items()
     ]
     dtype = _step_type(results)
-    known = None if reference is None else reference.reshape(-1, *shape)
+    known = None if reference is None else reference.rows.reshape(-1, *shape)
     instances: list[dict[str, Any]] = []
     guides: dict[str, Any] = {}
     spent = 0
@@ -107,11 +109,12 @@ def payload(
 
 @dataclass(frozen=True)
 class _Method:
-    """A method's result, the texts of its scores by row, and which rows keep which constraint."""
+    """A method's result, the texts of its scores by row, and what its rows are checked against."""
 
     result: Counterfactuals
     scores: list[list[str]]
     kept: dict[str, Array]
+    reference: Reference | None
 
 
 def _score_texts(scores: pd.DataFrame, metrics: list[PageMetric]) -> list[list[str]]:
@@ -165,7 +168,7 @@ def _answer(method: _Method, i: int, dtype: Any) -> dict[str, Any]:
         "changed": changed,
         "changed_text": percent_text(changed),
         # No line ends within "t = 42".
-        "sentence": sentence(result, i).replace("t = ", "t\u00a0=\u00a0"),
+        "sentence": sentence(result, i, method.reference).replace("t = ", "t\u00a0=\u00a0"),
         "note": shorten(note(result, i), 1000),
         "broken": [f"Constraint broken: {words}." for words in broken],
         "scores": method.scores[i],

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..engine.result import Counterfactuals, as_numpy
+from ..metrics import Reference
+from ..metrics.realism import edited_series, real_differences
 from ..metrics.regions import count_regions
 from ..models.classifier import Array
 from .captions import PLACES
@@ -18,20 +20,26 @@ MOST_NAMED = 3
 MOST_OF_SERIES = 0.4
 
 
-def sentence(result: Counterfactuals, i: int) -> str:
-    """Describe counterfactual i in one plain sentence.
+def sentence(result: Counterfactuals, i: int, known: Reference | None = None) -> str:
+    """Describe counterfactual i in one plain sentence, and what speaks for it in another.
 
     Parameters
     ----------
     result : Counterfactuals
-        The result.
+        The result. Its `info` may have "seam" and "kink", ratios as the metrics of these names give
+        them, and "committee_votes" and "committee_size": how many retrained models say the target
+        class, and how many there are.
     i : int
         Row of the result.
+    known : Reference, optional
+        Real series to compare the joins of a change with; without it, what `info` has is said.
 
     Returns
     -------
     str
-        What would have to change, or that nothing was changed, or that no change was found.
+        What would have to change, or that nothing was changed, or that no change was found. Of a
+        change also, where it is known, whether it joins as real series run and whether retrained
+        models agree.
     """
     label = label_text(result.labels[i])
     target = label_text(result.target[i])
@@ -51,7 +59,8 @@ def sentence(result: Counterfactuals, i: int) -> str:
     unnamed = f" ({counted(rest, 'smaller change')} not named)" if rest else ""
     verb = "would need" if noun == "row" else "would have to"
     instead = "" if label == target else f" instead of {label}"
-    return f"To be called {target}{instead}, this {noun} {verb} {words}{unnamed}."
+    change = f"To be called {target}{instead}, this {noun} {verb} {words}{unnamed}."
+    return " ".join([change, *_evidence(result, i, known)])
 
 
 def outcome(result: Counterfactuals) -> list[str]:
@@ -85,6 +94,46 @@ def outcome(result: Counterfactuals) -> list[str]:
         sentences.append(_typical_change(result[reached]))
         sentences.extend(_where_changes_gather(result[reached]))
     return sentences
+
+
+def _evidence(result: Counterfactuals, i: int, known: Reference | None) -> list[str]:
+    """Say whether the change joins as real series run, and how many retrained models agree."""
+    told = []
+    if result.modality == "series" and known is not None:
+        limits = real_differences(known, result)
+        edited = edited_series(result[i])
+        seams = limits.seam_ratios(*edited)[0].numpy()
+        kinks = limits.kink_ratios(*edited)[0].numpy()
+        told.append(_join_sentence(result, seams, kinks))
+    elif "seam" in result.info and "kink" in result.info:
+        seams, kinks = (np.asarray(result.info[name][i]) for name in ("seam", "kink"))
+        told.append(_join_sentence(result, seams, kinks))
+    if "committee_votes" in result.info and "committee_size" in result.info:
+        votes = int(result.info["committee_votes"][i])
+        size = int(result.info["committee_size"][i])
+        verb = "agrees" if size == 1 else "agree"
+        told.append(f"{votes} of {counted(size, 'retrained model')} {verb}." if size else "")
+    return [words for words in told if words]
+
+
+def _join_sentence(result: Counterfactuals, seams: Array, kinks: Array) -> str:
+    """Say how a change joins; ratios (channels, places) tell where, a single one does not."""
+    for name, ratios in (("jump", seams), ("kink", kinks)):
+        if ratios.max(initial=0) > 1:
+            where = _place_of_largest(result, ratios)
+            return f"The change leaves a {name}{where} that real series do not show."
+    if max(seams.max(initial=0), kinks.max(initial=0)) == 0:
+        return ""  # no edge, so nothing was joined
+    return "The change joins without a jump or kink that real series do not show."
+
+
+def _place_of_largest(result: Counterfactuals, ratios: Array) -> str:
+    """Say where the largest ratio is, if that is known: the step after a jump or within a kink."""
+    if ratios.ndim == 0:
+        return ""
+    channel, before = np.unravel_index(ratios.argmax(), ratios.shape)
+    place = f" at t = {before + 1}"
+    return f"{place} of {name_of(result, int(channel))}" if len(ratios) > 1 else place
 
 
 def _already_sentence(already: int, asked: int) -> str:
