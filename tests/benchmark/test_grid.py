@@ -19,6 +19,7 @@ def test_what_changes_a_cell_changes_its_key():
         small(selection="random"),
         small(metrics=["l1"]),
         small(time_limit=5.0),
+        small(retrainings=2),
         Benchmark({"a": toy(2)}, {"LR": LogisticRegression()}, {"line": "LineSearch"}),
         Benchmark(
             {"a": toy(0)},
@@ -58,6 +59,7 @@ def test_toml(tmp_path):
     [
         ({"datasets": []}, "datasets is empty"),
         ({"explainers": {}}, "explainers is empty"),
+        ({"retrainings": -1}, "retrainings .*-1"),
         ({"explainers": ["LineSearch"]}, "explainers must be a table"),
     ],
 )

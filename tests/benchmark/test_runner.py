@@ -11,6 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from small_grid import METRICS, Crasher, comparable, small, toy
 
@@ -67,6 +69,28 @@ def test_a_classifier_that_can_not_be_trained_fails_its_cells_only(tmp_path):
     frame = grid.run(tmp_path, progress=False).set_index("classifier")
     assert frame.loc["LR", "valid"].all()
     assert frame.loc["broken", "message"].str.contains("no such luck").all()
+
+
+def test_retrained_classifiers_judge_survival(tmp_path):
+    data = toy(0)
+    forest = RandomForestClassifier(3, max_depth=2)
+    grid = Benchmark(
+        {"a": data},
+        {"forest": forest},
+        {"line": "LineSearch"},
+        metrics=["valid", "survival"],
+        retrainings=2,
+    )
+    frame = grid.run(tmp_path, progress=False)
+    (cell,) = grid.cells()
+    X_cf = Store(tmp_path).arrays(cell)["X_cf"].reshape(len(frame), -1)
+    votes = []
+    for seed in (1000, 1001):
+        model = clone(forest).set_params(random_state=seed)
+        model.fit(data.X_train.reshape(len(data.X_train), -1), data.y_train)
+        votes.append(model.predict(X_cf) == frame["target"])
+    np.testing.assert_array_equal(frame["survival"], np.mean(votes, axis=0))
+    assert frame["survival"].nunique() > 1
 
 
 KILLED = """

@@ -71,6 +71,8 @@ class Explain:
         Which test rows.
     metrics : sequence of str or None
         As `evaluate` takes them.
+    retrained : tuple of bytes, default=()
+        What `Train.run` returned for other seeds: models that judge whether answers survive.
     """
 
     data: Dataset
@@ -80,6 +82,7 @@ class Explain:
     instances: int | None
     selection: Any
     metrics: Any
+    retrained: tuple[bytes, ...] = ()
 
     def run(self) -> tuple[pd.DataFrame, dict[str, Array]]:
         """Return one row per counterfactual, and the arrays X and X_cf."""
@@ -144,6 +147,9 @@ class Explain:
             reference=(self.data.X_train, self.data.y_train),
             model=classifier,
             explainer=explainer,
+            other_models=[
+                as_model(pickle.loads(each)["model"], self.data) for each in self.retrained
+            ],
         )
         scores = scores.drop(columns=["source", "status"])
         # A counterfactual that was not returned, or is not finite, has no score: certainly not

@@ -9,10 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
+from ..validation import Integer, check_parameters
 from .parts import Selection, describe, digest, read_dataset
 
 if TYPE_CHECKING:
     import pandas as pd
+
+#: classifiers are trained again with this added to their seed, and the numbers that follow
+RETRAINED_SEEDS = 1000
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,8 @@ class Cell:
         Digest of everything that the result depends on.
     model_key : str
         Digest of everything that the trained classifier depends on.
+    retrained : tuple of (int, str), default=()
+        Seed and digest of each time that the classifier is trained again.
     """
 
     dataset: str
@@ -37,6 +43,7 @@ class Cell:
     seed: int
     key: str
     model_key: str
+    retrained: tuple[tuple[int, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -64,6 +71,10 @@ class Benchmark:
         Names; default: all that can be computed.
     time_limit : float, optional
         Seconds for one cell, which is then ended and recorded as failed; default: no limit.
+    retrainings : int, default=0
+        How often each classifier is trained again, with seeds of its own; the metric `survival` is
+        the share of these that agree with a counterfactual. Meant for classifiers that depend on
+        their seed.
 
     Examples
     --------
@@ -81,6 +92,7 @@ class Benchmark:
     selection: Selection = "stratified"
     metrics: Sequence[str] | None = None
     time_limit: float | None = None
+    retrainings: int = 0
     # Data sets that were loaded. Stores hold pickled grids: they need the field to keep its name.
     _read: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
@@ -88,6 +100,8 @@ class Benchmark:
         for name in ("datasets", "classifiers", "explainers", "seeds"):
             if not getattr(self, name):
                 raise ValueError(f"{name} is empty: a grid needs at least one.")
+        rules = {"retrainings": Integer(at_least=0)}
+        check_parameters("Benchmark", rules, {"retrainings": self.retrainings})
         for name in ("classifiers", "explainers"):
             parts = getattr(self, name)
             if not isinstance(parts, Mapping):
@@ -145,13 +159,11 @@ class Benchmark:
         data = {name: describe(part) for name, part in self.named_datasets().items()}
         combinations = itertools.product(data, self.classifiers, self.seeds)
         for dataset, classifier, seed in combinations:
-            model = [
-                __version__,
-                data[dataset],
-                describe(self.classifiers[classifier]),
-                seed,
-            ]
+            trained = [__version__, data[dataset], describe(self.classifiers[classifier])]
+            model = [*trained, seed]
             model_key = digest(model)
+            again = [seed + RETRAINED_SEEDS + i for i in range(self.retrainings)]
+            retrained = tuple((other, digest([*trained, other])) for other in again)
             for explainer, part in self.explainers.items():
                 request = [
                     describe(part),
@@ -159,9 +171,10 @@ class Benchmark:
                     self.selection,
                     describe(self.metrics),
                     self.time_limit,
+                    *again,  # none by default, so that keys of older stores stay
                 ]
                 key = digest([*model, *request])
-                found.append(Cell(dataset, classifier, explainer, seed, key, model_key))
+                found.append(Cell(dataset, classifier, explainer, seed, key, model_key, retrained))
         return found
 
     def run(

@@ -233,9 +233,10 @@ def _train(
     data = grid.named_datasets()
     tasks = {}
     for cell in cells:
-        if not store.has_model(cell.model_key):
-            classifier = grid.classifiers[cell.classifier]
-            tasks[cell.model_key] = Train(data[cell.dataset], classifier, cell.seed)
+        classifier = grid.classifiers[cell.classifier]
+        for seed, key in [(cell.seed, cell.model_key), *cell.retrained]:
+            if not store.has_model(key):
+                tasks[key] = Train(data[cell.dataset], classifier, seed)
     failures: dict[str, Outcome] = {}
     line = bar.add_task("classifiers", total=len(tasks), visible=bool(tasks))
     for key, (status, answer) in workers.run(tasks, grid.time_limit):
@@ -260,8 +261,10 @@ def _explain(
     line = bar.add_task("cells", total=len(cells))
     tasks = {}
     for cell in cells:
-        if cell.model_key in failures:
-            _write(store, grid, cell, failures[cell.model_key])
+        judges = [key for _, key in cell.retrained]
+        untrained = [failures[key] for key in (cell.model_key, *judges) if key in failures]
+        if untrained:
+            _write(store, grid, cell, untrained[0])
             bar.advance(line)
             continue
         tasks[cell.key] = Explain(
@@ -272,6 +275,7 @@ def _explain(
             grid.instances,
             grid.selection,
             grid.metrics,
+            tuple(store.model(key) for key in judges),
         )
     cell_of = {cell.key: cell for cell in cells}
     for key, outcome in workers.run(tasks, grid.time_limit):
