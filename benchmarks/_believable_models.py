@@ -169,7 +169,7 @@ def main() -> None:
         for kind in arguments.kinds.split(","):
             for data in sets:
                 fitted = model(data, kind, role, number)
-                classifier = cf.as_classifier(fitted, classes=np.unique(data.y_train))
+                classifier = cf.as_classifier(fitted)
                 test = stratified(data.y_test, 200)
                 hits = classifier.predict(data.X_test[test]) == data.y_test[test]
                 print(data.name, kind, role, number, round(float(hits.mean()), 3), flush=True)

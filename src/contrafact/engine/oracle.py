@@ -135,7 +135,14 @@ class Oracle:
             able &= ~failed[row.cpu()]
         return able.to(row.device)
 
-    def ask(self, x_cf: Tensor, row: Tensor, *, cached: bool = False) -> Verdict:
+    def ask(
+        self,
+        x_cf: Tensor,
+        row: Tensor,
+        *,
+        cached: bool = False,
+        remember: bool = True,
+    ) -> Verdict:
         """Ask the model about candidates.
 
         Model rows are counted, NaN and inf are caught, and the best candidate of each instance is
@@ -150,6 +157,9 @@ class Oracle:
         cached : bool, default=False
             Ask about equal candidates once and never again; the instance that asked first pays.
             For searches that return to the same candidates; others would only lose time.
+        remember : bool, default=True
+            Whether a candidate may become the best attempt of its instance; False for rows that
+            only probe the model.
 
         Returns
         -------
@@ -171,6 +181,8 @@ class Oracle:
         if not bool(answered.all()):
             self.states.fail(row[~answered], "the model returned NaN or inf for a candidate")
             verdict = verdict.where(answered, self.question.before[row])
+        if not remember:
+            return verdict
         known = verdict
         usable = sound & answered
         if not bool(usable.all()):

@@ -262,7 +262,7 @@ class Tasks(SeededDraws, RowReports):
                 raise ValueError(f"{name} has {len(tensor)} entries for {len(self)} tasks.")
         return replace(self, attached={**self.attached, **values})
 
-    def with_goal(self, goal: float) -> Tasks:
+    def with_goal(self, goal: float | Tensor) -> Tasks:
         """Aim at P(target) >= goal where the request asks for less."""
         return replace(self, goal=self.goal.clamp_min(goal))
 
@@ -276,7 +276,7 @@ class Tasks(SeededDraws, RowReports):
         """Return the mask of the tasks that may ask `cost` more questions each."""
         return self.oracle.affords(self.row, cost)
 
-    def ask(self, x_cf: Tensor, *, cached: bool = False) -> Verdict:
+    def ask(self, x_cf: Tensor, *, cached: bool = False, remember: bool = True) -> Verdict:
         """Ask the model about one candidate per task; check `affords` before.
 
         Parameters
@@ -285,13 +285,15 @@ class Tasks(SeededDraws, RowReports):
             The candidates.
         cached : bool, default=False
             Never ask about equal candidates twice; see `Oracle.ask`.
+        remember : bool, default=True
+            Whether a candidate may become the best attempt of its instance.
 
         Returns
         -------
         Verdict
             Probabilities, labels and scores.
         """
-        return self.oracle.ask(x_cf, self.row, cached=cached)
+        return self.oracle.ask(x_cf, self.row, cached=cached, remember=remember)
 
     def accepts(self, x_cf: Tensor, verdict: Verdict) -> Tensor:
         """Apply the acceptance rule to one candidate per task.

@@ -1,0 +1,431 @@
+"""Search for the smallest graft that is accepted, by predictions that learn from every answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from ...engine import Tasks
+from .graft_tests import LooksReal, SurvivesNoise, log_lead
+
+#: answers that a first-order prediction is worth
+PRIOR_WEIGHT = 0.5
+#: smallest expected error of a prediction
+LEAST_SPREAD = 0.15
+#: a task is done when one more question is expected to shrink its edit by less than this share of x
+WORTHWHILE = 0.002
+#: exponent of the softmax that draws questions by their expected improvement
+GREED = 3.0
+#: candidates that questions are drawn from
+N_LEADERS = 64
+#: streams of random numbers
+SINGLE_STREAM, PAIR_STREAM = 11, 13
+
+
+class Grafts(Protocol):
+    """The grafts that come into question for n tasks: v variants (donor, join, ...) of w cuts."""
+
+    #: whether a graft can be joined without showing, (n, v, w)
+    hidden: Tensor
+
+    def sizes(self) -> Tensor:
+        """Return the share of values that each graft changes, (v, w)."""
+        ...
+
+    def similarity(self, cut: Tensor) -> Tensor:
+        """Return shared values over all values of two cuts, for each of `cut` and all w."""
+        ...
+
+    def kinship(self) -> Tensor:
+        """Return how much an answer about one variant says about another, (v, v)."""
+        ...
+
+    def make(self, x: Tensor, task: Tensor, variant: Tensor, cut: Tensor) -> Tensor:
+        """Make grafts in x (n, *shape), given by task, variant and cut, (m,) each."""
+        ...
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Candidates that the model was asked about.
+
+    Parameters
+    ----------
+    task : Tensor of int, shape (m,)
+        Task of each.
+    x_cf : Tensor of shape (m, *shape)
+        The candidates.
+    size : Tensor of shape (m,)
+        Share of values that each changes.
+    variant, cut, second_variant, second_cut : Tensor of int, shape (m,)
+        Where each comes from; the last two are -1 where there is one cut only.
+    """
+
+    task: Tensor
+    x_cf: Tensor
+    size: Tensor
+    variant: Tensor
+    cut: Tensor
+    second_variant: Tensor
+    second_cut: Tensor
+
+    def take(self, which: Tensor) -> Trial:
+        """Return some of the candidates."""
+        return Trial(*(values[which] for values in vars(self).values()))
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What was said of candidates.
+
+    Parameters
+    ----------
+    trial : Trial
+        Those that the model was asked about, within the constraints.
+    asked : Tensor of bool
+        Which of the candidates given these are.
+    lead : Tensor of float64, shape (m,)
+        Lead of the target in each.
+    accepted : Tensor of bool, shape (m,)
+        Whether the acceptance rule holds, with the lead that noise asks for.
+    """
+
+    trial: Trial
+    asked: Tensor
+    lead: Tensor
+    accepted: Tensor
+
+
+class GraftSearch:
+    """Look for the smallest accepted graft of every task.
+
+    The lead of the target after graft i is predicted to first order, corrected by the errors e_j
+    of the predictions about the grafts j that the model was asked about:
+
+        m_i = prior_i + Σ_j s_ij e_j / (λ + Σ_j s_ij)
+
+    where s_ij is the share of values that i and j have in common. In each round the model is asked
+    about grafts with a large expected improvement P(accepted) · (size of the best − size), drawn by
+    a softmax.
+
+    Parameters
+    ----------
+    tasks : Tasks
+        What to find grafts for.
+    grafts : Grafts
+        The grafts to choose from.
+    gains : Tensor of shape (n, v, w)
+        First-order prediction of what each graft adds to the lead.
+    per_round : int
+        Questions per task and round.
+    max_rows : int
+        Model rows per task at most.
+    looks_real : LooksReal or None
+        Test that joins have to pass, besides those that the tasks carry.
+    survives_noise : SurvivesNoise or None
+        Test of the best of each round.
+
+    Attributes
+    ----------
+    found : Tensor of bool, shape (n,)
+        Tasks with an accepted graft.
+    best : Trial
+        The smallest accepted one of each task; the instance itself where there is none.
+    refused_by_rule, refused_by_noise : Tensor of int, shape (n,)
+        Candidates in the target class that the acceptance rule, or noise, refused.
+    """
+
+    def __init__(
+        self,
+        tasks: Tasks,
+        grafts: Grafts,
+        gains: Tensor,
+        per_round: int,
+        max_rows: int,
+        looks_real: LooksReal | None,
+        survives_noise: SurvivesNoise | None,
+    ) -> None:
+        self.tasks = tasks
+        self.grafts = grafts
+        self.per_round = per_round
+        self.max_rows = max_rows
+        self.looks_real = looks_real
+        self.survives_noise = survives_noise
+        self.before = log_lead(tasks.before, tasks.target)
+        self.prior = self.before[:, None, None].to(gains) + gains
+        self.size = grafts.sizes().to(gains)
+        self.kinship = grafts.kinship().to(gains)
+        self.open = grafts.hidden.clone()
+        self.error_sum = torch.zeros_like(gains)
+        self.weight_sum = torch.zeros_like(gains)
+        #: expected error of the predictions, and lead that a candidate needs
+        self.spread = 0.5 * self.before.abs() + 0.5
+        self.need = torch.zeros_like(self.before)
+        nothing = torch.full_like(tasks.row, -1)
+        self.spent = torch.zeros_like(tasks.row)
+        self.refused_by_rule = torch.zeros_like(tasks.row)
+        self.refused_by_noise = torch.zeros_like(tasks.row)
+        self.best = Trial(
+            torch.arange(len(tasks), device=tasks.row.device),
+            tasks.x.clone(),
+            torch.full_like(self.before, torch.inf),
+            nothing,
+            nothing.clone(),
+            nothing.clone(),
+            nothing.clone(),
+        )
+
+    @property
+    def found(self) -> Tensor:
+        """Tasks with an accepted graft, (n,)."""
+        return self.best.size.isfinite()
+
+    @property
+    def size_to_beat(self) -> Tensor:
+        """Size of the best graft of each task, (n,); 1 before there is one."""
+        return self.best.size.clamp(max=1.0)
+
+    # --- the search
+
+    def run(self, rounds: int) -> None:
+        """Ask about single grafts, round by round, until nothing better is expected."""
+        running = torch.arange(len(self.tasks), device=self.tasks.row.device)
+        for turn in range(rounds):
+            predicted = self.predictions(running)
+            improvement = self.expected_improvement(running, predicted, self.size)
+            improvement *= self.open[running]
+            running, chosen = self.draw(running, improvement.flatten(1), turn, SINGLE_STREAM)
+            if len(running) == 0:
+                return
+            self._ask_about(running, chosen)
+
+    def predictions(self, task: Tensor) -> Tensor:
+        """Return the lead expected after each graft of some tasks, (a, v, w)."""
+        return self.prior[task] + self.error_sum[task] / (PRIOR_WEIGHT + self.weight_sum[task])
+
+    def expected_improvement(
+        self,
+        task: Tensor,
+        prediction: Tensor,
+        size: Tensor,
+        share: float = 1.0,
+    ) -> Tensor:
+        """Compute P(accepted) · (share of the best's size − size), or 0 where that is negative.
+
+        Parameters
+        ----------
+        task : Tensor of int, shape (a,)
+            The tasks.
+        prediction : Tensor of shape (a, b, c)
+            Lead expected after each candidate.
+        size : Tensor that broadcasts to it
+            Share of values that each changes.
+        share : float, default=1.0
+            Count only what is below this share of the best.
+
+        Returns
+        -------
+        Tensor of shape (a, b, c)
+            The improvement in size.
+        """
+        need = self.need[task].to(prediction)
+        spread = self.spread[task].to(prediction)
+        margin = (prediction - need[:, None, None]) / spread[:, None, None]
+        # the logistic function of 1.7 z is close to the normal distribution function of z
+        probability = torch.sigmoid(1.7 * margin)
+        to_beat = share * self.size_to_beat[task].to(prediction)
+        smaller = to_beat[:, None, None] - size
+        return probability * smaller.clamp(min=0)
+
+    def draw(
+        self,
+        task: Tensor,
+        improvement: Tensor,
+        turn: int,
+        stream: int,
+    ) -> tuple[Tensor, Tensor]:
+        """Draw candidates by a softmax of their expected improvement, without replacement.
+
+        Parameters
+        ----------
+        task : Tensor of int, shape (a,)
+            The tasks.
+        improvement : Tensor of shape (a, m)
+            Expected improvement of each candidate.
+        turn : int
+            Number of the round.
+        stream : int
+            Stream of random numbers.
+
+        Returns
+        -------
+        active : Tensor of int, shape (b,)
+            Tasks for which something is worthwhile and affordable.
+        chosen : Tensor of int, shape (b, per_round)
+            Candidates of each; some may have no expected improvement.
+        """
+        worthwhile = improvement.amax(1) > WORTHWHILE
+        affordable = self.spent[task] + self.per_round <= self.max_rows
+        keep = worthwhile & affordable & self.tasks.take(task).affords(self.per_round)
+        active = task[keep]
+        leaders = improvement[keep].topk(min(N_LEADERS, improvement.shape[1]), dim=1)
+        tiny = torch.finfo(torch.float32).tiny
+        uniform = self.tasks.take(active).uniform(leaders.values.shape[1], turn, stream=stream)
+        gumbel = -(-uniform.clamp_min(tiny).log()).clamp_min(tiny).log()
+        score = GREED * leaders.values.clamp_min(tiny).log() + gumbel
+        count = min(self.per_round, score.shape[1])
+        place = score.topk(count, dim=1).indices
+        return active, leaders.indices.gather(1, place)
+
+    def _ask_about(self, active: Tensor, chosen: Tensor) -> None:
+        """Ask about single grafts, chosen (a, k) for the tasks `active`, and learn from it."""
+        n_cuts = self.prior.shape[2]
+        variant = chosen // n_cuts
+        cut = chosen % n_cuts
+        task = active[:, None].expand_as(chosen)
+        usable = self.open[task, variant, cut]
+        self.open[task, variant, cut] = False
+        nothing = torch.full_like(task[usable], -1)
+        trial = Trial(
+            task[usable],
+            self.grafts.make(self.tasks.x, task[usable], variant[usable], cut[usable]),
+            self.size[variant[usable], cut[usable]],
+            variant[usable],
+            cut[usable],
+            nothing,
+            nothing,
+        )
+        answers = self.ask(trial)
+        answered = torch.zeros_like(usable)
+        answered[usable] = answers.asked
+        lead = torch.zeros_like(self.prior[task, variant, cut])
+        lead[answered] = answers.lead.to(lead)
+        self._learn(active, variant, cut, answered, lead)
+
+    def _learn(
+        self,
+        active: Tensor,
+        variant: Tensor,
+        cut: Tensor,
+        answered: Tensor,
+        lead: Tensor,
+    ) -> None:
+        """Correct the predictions by answers (a, k) about grafts of the tasks `active`."""
+        task = active[:, None]
+        known = self.error_sum[task, variant, cut]
+        weight = self.weight_sum[task, variant, cut]
+        prior = self.prior[task, variant, cut]
+        surprise = lead - prior - known / (PRIOR_WEIGHT + weight)
+        mean_square = (surprise.square() * answered).sum(1) / answered.sum(1).clamp(min=1)
+        seen = answered.any(1)
+        spread = 0.5 * self.spread[active] + 0.5 * mean_square.sqrt()
+        self.spread[active[seen]] = spread[seen].clamp_min(LEAST_SPREAD).to(self.spread)
+
+        error = lead - prior
+        similarity = self.grafts.similarity(cut).to(error)  # (a, k, w)
+        kinship = self.kinship[variant] * answered[..., None]  # (a, k, v)
+        self.error_sum[active] += torch.einsum("akv,akw->avw", kinship * error[..., None], similarity)
+        self.weight_sum[active] += torch.einsum("akv,akw->avw", kinship, similarity)
+
+    # --- answers
+
+    def ask(self, trial: Trial) -> Answers:
+        """Ask the model about candidates and keep those that are better than the best.
+
+        Parameters
+        ----------
+        trial : Trial
+            The candidates, not yet within the constraints.
+
+        Returns
+        -------
+        Answers
+            What the model and the acceptance rule say.
+        """
+        answers = self.judge(trial)
+        trial = answers.trial
+        improves = answers.accepted & (trial.size < self.best.size[trial.task])
+        winners = _smallest(trial, answers.lead, improves, len(self.tasks))
+        self.keep(trial.take(winners), answers.lead[winners])
+        return answers
+
+    def judge(self, trial: Trial) -> Answers:
+        """Ask the model about candidates that look real.
+
+        Parameters
+        ----------
+        trial : Trial
+            The candidates, not yet within the constraints.
+
+        Returns
+        -------
+        Answers
+            What the model and the acceptance rule say.
+        """
+        tasks = self.tasks.take(trial.task)
+        x_cf = tasks.project(trial.x_cf)
+        asked = (x_cf != tasks.x).flatten(1).any(1)
+        if self.looks_real is not None:
+            asked &= self.looks_real.passes(tasks, x_cf)
+        trial = replace(trial, x_cf=x_cf).take(asked)
+        tasks = tasks.take(asked)
+        verdict = tasks.ask(trial.x_cf)
+        self._count(trial.task)
+        lead = log_lead(verdict, tasks.target)
+        accepted = tasks.accepts(trial.x_cf, verdict)
+        refused = (verdict.label == tasks.target) & ~accepted
+        self.refused_by_rule.index_add_(0, trial.task, refused.long())
+        accepted &= lead >= self.need[trial.task]
+        return Answers(trial, asked, lead, accepted)
+
+    def keep(self, trial: Trial, lead: Tensor) -> None:
+        """Make accepted candidates the best of their tasks, if they survive noise.
+
+        Parameters
+        ----------
+        trial : Trial
+            At most one candidate per task.
+        lead : Tensor of float64, shape (m,)
+            Lead of the target in each.
+        """
+        if self.survives_noise is not None and len(trial.task):
+            survived = self._probe(trial, lead)
+            trial = trial.take(survived)
+        task = trial.task
+        for name, values in vars(self.best).items():
+            values[task] = getattr(trial, name).to(values)
+
+    def _probe(self, trial: Trial, lead: Tensor) -> Tensor:
+        """Return which candidates survive noise, and set the lead that others need."""
+        assert self.survives_noise is not None
+        tasks = self.tasks.take(trial.task)
+        survived = tasks.affords(self.survives_noise.draws)
+        able = survived.nonzero().flatten()
+        task = trial.task[able]
+        probe = self.survives_noise.probe(tasks.take(able), trial.x_cf[able])
+        self._count(task.repeat_interleave(self.survives_noise.draws))
+        deviation = probe.lead.std(1)
+        more = lead[able] + 0.5 * deviation.clamp_min(LEAST_SPREAD / 3)
+        enough = torch.where(probe.survived, deviation, more)
+        self.need[task] = torch.maximum(self.need[task], enough)
+        self.refused_by_noise[task[~probe.survived]] += 1
+        survived[able] = probe.survived
+        return survived
+
+    def _count(self, task: Tensor) -> None:
+        """Count one model row for every entry."""
+        self.spent.index_add_(0, task, torch.ones_like(task))
+
+
+def _smallest(trial: Trial, lead: Tensor, improves: Tensor, n_tasks: int) -> Tensor:
+    """Return the position of the best candidate of each task: smallest, then the largest lead."""
+    position = improves.nonzero().flatten()
+    by_lead = position[lead[position].argsort(descending=True, stable=True)]
+    by_size = by_lead[trial.size[by_lead].argsort(stable=True)]
+    order = torch.full((n_tasks,), len(by_size), device=position.device)
+    place = torch.arange(len(by_size), device=position.device)
+    order = order.scatter_reduce(0, trial.task[by_size], place, "amin")
+    return by_size[order[order < len(by_size)]]

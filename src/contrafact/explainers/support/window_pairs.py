@@ -1,0 +1,187 @@
+"""Two windows where they change less than one, and ends between the points of the grid."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from .graft_search import PAIR_STREAM, GraftSearch, Trial
+from .joins import make_grafts
+from .window_grafts import SHORTEST_WINDOW, WindowGrafts
+
+#: single grafts that pairs are made of
+N_PARTS = 48
+#: steps between two windows at least
+LEAST_GAP = 3
+#: two windows have to change less than this share of what one changes
+WORTH_A_SECOND = 0.85
+#: a part changes at most this share of what the best graft changes
+LARGEST_PART = 0.8
+
+
+def try_pairs(search: GraftSearch, grafts: WindowGrafts, rounds: int) -> None:
+    """Ask about pairs of windows whose single predictions add up.
+
+    Parameters
+    ----------
+    search : GraftSearch
+        The search; its predictions have learned from single windows.
+    grafts : WindowGrafts
+        The grafts it chooses from.
+    rounds : int
+        Rounds of questions.
+    """
+    n_cuts = search.prior.shape[2]
+    everything = torch.arange(len(search.tasks), device=search.tasks.row.device)
+    before = search.before[:, None, None].to(search.prior)
+    for turn in range(rounds):
+        gain = search.predictions(everything) - before
+        part = _promising_parts(search, grafts, gain)  # (n, parts)
+        variant = part // n_cuts
+        cut = part % n_cuts
+        size = search.size[variant, cut]
+        gain = gain.flatten(1).gather(1, part)
+        start = grafts.grid.start[cut]
+        end = grafts.grid.end[cut]
+        apart = start[:, :, None] >= end[:, None, :] + LEAST_GAP
+        total = size[:, :, None] + size[:, None, :]
+        predicted = before + gain[:, :, None] + gain[:, None, :]
+        improvement = search.expected_improvement(everything, predicted, total, WORTH_A_SECOND)
+        improvement = (improvement * apart).flatten(1)
+        active, chosen = search.draw(everything, improvement, turn, PAIR_STREAM)
+        if len(active) == 0:
+            return
+        useful = improvement[active].gather(1, chosen) > 0
+        task = active[:, None].expand_as(chosen)[useful]
+        n_parts = part.shape[1]
+        later = chosen[useful] // n_parts
+        earlier = chosen[useful] % n_parts
+        search.ask(
+            Trial(
+                task,
+                _join_pair(
+                    search.tasks.x,
+                    grafts,
+                    task,
+                    (variant[task, later], cut[task, later]),
+                    (variant[task, earlier], cut[task, earlier]),
+                ),
+                total[task, later, earlier],
+                variant[task, later],
+                cut[task, later],
+                variant[task, earlier],
+                cut[task, earlier],
+            )
+        )
+
+
+def _promising_parts(search: GraftSearch, grafts: WindowGrafts, gain: Tensor) -> Tensor:
+    """Return the grafts with the largest gain for their size, (n, parts)."""
+    small = search.size < LARGEST_PART * search.size_to_beat[:, None, None]
+    useful = grafts.hidden & small & (gain > 0)
+    merit = torch.where(useful, gain / search.size.sqrt(), -torch.inf).flatten(1)
+    return merit.topk(min(N_PARTS, merit.shape[1]), dim=1).indices
+
+
+def _join_pair(
+    x: Tensor,
+    grafts: WindowGrafts,
+    task: Tensor,
+    later: tuple[Tensor, Tensor],
+    earlier: tuple[Tensor, Tensor],
+) -> Tensor:
+    """Make both grafts (variant, cut) in the same series."""
+    with_later = grafts.make(x, task, *later)
+    with_earlier = grafts.make(x, task, *earlier)
+    return torch.where(with_later != x[task], with_later, with_earlier)
+
+
+def move_ends(search: GraftSearch, grafts: WindowGrafts, questions: int) -> None:
+    """Move the ends of the best windows inward, between the points of the grid.
+
+    All ways to shorten a window by a little more than a cell at each end, without a join that
+    shows, are sorted by size; the smallest that is accepted is found by bisection.
+
+    Parameters
+    ----------
+    search : GraftSearch
+        The search with its best grafts; those of one window are shortened.
+    grafts : WindowGrafts
+        The grafts it chooses from.
+    questions : int
+        Steps of the bisection.
+    """
+    length = search.tasks.shape[-1]
+    n_cells = len(grafts.grid.edges) - 1
+    reach = round(1.5 * length / n_cells)
+    single = search.found & (search.best.second_cut < 0)
+    task = single.nonzero().flatten()
+    if reach < 2 or len(task) == 0:
+        return
+    ways = _shortened(search, grafts, task, reach)
+    count = ways.size.isfinite().sum(1)
+    low = torch.full_like(count, -1)
+    high = count.clone()
+    best = search.best.take(task)
+    lead = torch.zeros_like(best.size)
+    for _ in range(questions):
+        undecided = (high - low > 1).nonzero().flatten()
+        undecided = undecided[search.tasks.take(task[undecided]).affords()]
+        if len(undecided) == 0:
+            break
+        middle = (low[undecided] + high[undecided]) // 2
+        answers = search.judge(ways.pick(undecided, middle, best.take(undecided)))
+        good = answers.accepted
+        shorter = undecided[good]
+        high[shorter] = middle[good]
+        low[undecided[~good]] = middle[~good]
+        lead[shorter] = answers.lead[good]
+        best.x_cf[shorter] = answers.trial.x_cf[good]
+        best.size[shorter] = answers.trial.size[good]
+    moved = high < count
+    search.keep(best.take(moved), lead[moved])
+
+
+class _Ways:
+    """Ways to shorten a window, sorted by size; inf where a way is not open."""
+
+    def __init__(self, x_cf: Tensor, size: Tensor) -> None:
+        self.size, self.order = size.sort(dim=1, stable=True)
+        self.x_cf = x_cf
+
+    def pick(self, entry: Tensor, place: Tensor, best: Trial) -> Trial:
+        """Return the ways at a place in the order, as candidates in place of `best`."""
+        way = self.order[entry, place]
+        return replace(best, x_cf=self.x_cf[entry, way], size=self.size[entry, place])
+
+
+def _shortened(
+    search: GraftSearch,
+    grafts: WindowGrafts,
+    task: Tensor,
+    reach: int,
+) -> _Ways:
+    """Make the best graft of some tasks with both ends up to `reach` steps further in."""
+    best = search.best.take(task)
+    steps = torch.arange(reach + 1, device=task.device)
+    inward_start, inward_end = torch.cartesian_prod(steps, steps).T
+    n_ways = len(inward_start)
+    entry = torch.arange(len(task), device=task.device).repeat_interleave(n_ways)
+    joins = grafts.describe(task, best.variant, best.cut).take(entry)
+    length = search.tasks.shape[-1]
+    start = joins.start + inward_start.repeat(len(task)) * (joins.start > 0)
+    end = joins.end - inward_end.repeat(len(task)) * (joins.end < length)
+    joins = replace(joins, start=start, end=end)
+    tasks = search.tasks.take(task).take(entry)
+    donor, _, _ = grafts.split_variant(best.variant)
+    donors = grafts.donor[task, donor].to(tasks.x)[entry]
+    x_cf = tasks.project(make_grafts(tasks.x, donors, joins))
+    size = (x_cf != tasks.x).flatten(1).double().mean(1)
+    is_open = (end - start >= SHORTEST_WINDOW) & (size < best.size[entry])
+    if search.looks_real is not None:
+        is_open &= search.looks_real.passes(tasks, x_cf)
+    size = torch.where(is_open, size, torch.inf)
+    shape = (len(task), n_ways)
+    return _Ways(x_cf.view(*shape, *search.tasks.shape), size.view(shape))
