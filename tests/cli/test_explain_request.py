@@ -30,7 +30,13 @@ def test_default_methods(ask, answer, shelf):
     assert answer("script.pt", "split.npz", "--rows", "0")["methods"][0]["method"] == "CELS"
     told = answer(*IRIS, "--rows", "0:3")
     assert told["methods"][0]["method"] == "CoMTE" and told["methods"][0]["options"]["refine"]
-    assert not answer(*IRIS, "--rows", "0:3", "--no-refine")["methods"][0]["options"]["refine"]
+    for options, refine in [
+        (["--no-refine"], False),
+        (["--refine", "minimal"], "minimal"),
+        (["--refine", "believable"], "believable"),
+    ]:
+        told = answer(*IRIS, "--rows", "0:3", *options)
+        assert told["methods"][0]["options"]["refine"] == refine
     data = cf.load_dataset("ItalyPowerDemand")
     joblib.dump(
         GLVQ(max_iter=20, random_state=0).fit(data.X_train, data.y_train), shelf / "lvq.joblib"
@@ -164,8 +170,9 @@ def test_options_arrive(answer):
     line = told["methods"][0]
     assert line["options"] == {
         "k": 2,
-        "refine": True,
+        "refine": "minimal",
         "confidence": 0.8,
+        "committee": None,
         "constraints": [],
         "budget": {"calls": 4000, "seconds": 50.0},
     }

@@ -20,6 +20,7 @@ def test_a_request_can_not_be_changed():
         ("k", 2.0, ValueError),
         ("refine", "no", ValueError),
         ("refine", None, ValueError),
+        ("refine", 1, ValueError),
         ("confidence", 0.0, ValueError),
         ("confidence", "high", ValueError),
         ("on_error", "ignore", ValueError),
@@ -41,6 +42,17 @@ def test_unsupported_constraints_are_named():
     request.check_supported()
     with pytest.raises(ValueError, match="cannot keep frozen, max_step; it supports bounds"):
         request.check_supported(frozenset({"bounds"}))
+
+
+def test_true_is_the_minimal_refinement():
+    given = [False, True, "minimal", "believable"]
+    assert [Request(refine=refine).refinement for refine in given] == [
+        None,
+        "minimal",
+        "minimal",
+        "believable",
+    ]
+    assert Request(refine=True).describe()["refine"] == "minimal"
 
 
 def test_every_instance_gets_the_same_share():

@@ -21,6 +21,7 @@ from .specs import make_constraints
 
 if TYPE_CHECKING:
     from ..engine import Constraints
+    from ..engine.request import Refinement
     from ..explainers.support.explainer import Explainer
 
 
@@ -49,7 +50,8 @@ class ExplainRequest:
     max_step: float | None = None
     k: int = 1
     confidence: float | None = None
-    refine: bool | None = None
+    refine: Refinement | None = None
+    no_refine: bool = False
     calls: int | None = None
     seconds: float | None = None
     seed: int = 0
@@ -126,6 +128,8 @@ def run_request(request: ExplainRequest, notes: Notes) -> ExplainOutcome:
     ValueError, TypeError, OSError, ImportError
         If something given cannot be used; the message says what and what is accepted.
     """
+    if request.no_refine and request.refine is not None:
+        raise ValueError(f"--no-refine and --refine {request.refine} exclude each other.")
     names = [find_explainer(name).__name__ for name in request.methods]
     names = list(dict.fromkeys(names))
     paths = paths_by_method(request.save, names)
@@ -208,8 +212,8 @@ def _explain(
 ) -> Counterfactuals:
     """Explain with one method; the result has the row numbers and names of the data file."""
     options = dict(method.options)
-    if request.refine is not None:
-        options["refine"] = request.refine
+    if request.refine is not None or request.no_refine:
+        options["refine"] = request.refine or False
     result = method.explainer.explain(
         inputs.X,
         target,

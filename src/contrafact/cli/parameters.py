@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -145,11 +145,19 @@ Confidence = Annotated[
     ),
 ]
 Refine = Annotated[
-    bool | None,
+    Literal["minimal", "believable"] | None,
     typer.Option(
-        "--refine/--no-refine",
-        help="Undo every change that is not needed. Default: what is recommended; for a --method, "
-        "yes except for images and exact methods.",
+        help="Make changes smaller. minimal: undo every value that is not needed; believable: give "
+        "back whole stretches, their ends and amplitude, without new jumps and kinks. Default: "
+        "what is recommended; for a --method, minimal except for images and exact methods.",
+        rich_help_panel=LIMITS_PANEL,
+    ),
+]
+NoRefine = Annotated[
+    bool,
+    typer.Option(
+        "--no-refine",
+        help="Leave changes as the method found them.",
         rich_help_panel=LIMITS_PANEL,
     ),
 ]

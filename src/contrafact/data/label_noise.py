@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -128,4 +129,4 @@ def _noise(agreement: float, n_classes: int) -> float:
     curvature = n_classes / (n_classes - 1)  # a = 1 - 2 e + curvature e^2
     # Labels without any relation to X agree in 1 of C cases; less than that is chance.
     discriminant = max(0.0, 1 - curvature * (1 - agreement))
-    return (1 - discriminant**0.5) / curvature
+    return (1 - math.sqrt(discriminant)) / curvature

@@ -24,12 +24,13 @@ from .constraints import KINDS, Constraints
 from .feasible_set import FeasibleSet
 
 OnError = Literal["row", "raise"]
+Refinement = Literal["minimal", "believable"]
 
 RULES = {
     "constraints": Nothing() | Instance(Constraints),
     "k": Integer(at_least=1),
     "budget": Nothing() | Instance(Budget),
-    "refine": Boolean(),
+    "refine": Boolean() | OneOf("minimal", "believable"),
     "confidence": Nothing() | Real(above=0, below=1),
     "committee": Nothing() | Instance(Committee),
     "on_error": OneOf("row", "raise"),
@@ -49,8 +50,8 @@ class Request:
         Counterfactuals wanted per instance.
     budget : Budget, optional
         Limits on the cost.
-    refine : bool, default=False
-        Whether edits that are not needed are undone after the search.
+    refine : bool, "minimal" or "believable", default=False
+        Whether and how edits are made smaller after the search; True is "minimal".
     confidence : float, optional
         Least P(target) to aim for; None asks for the decision alone.
     committee : Committee, optional
@@ -64,7 +65,7 @@ class Request:
     constraints: Constraints | None = None
     k: int = 1
     budget: Budget | None = None
-    refine: bool = False
+    refine: bool | Refinement = False
     confidence: float | None = None
     committee: Committee | None = None
     on_error: OnError = "row"
@@ -81,6 +82,13 @@ class Request:
     def goal(self) -> float:
         """Least P(target) to aim for; 0 where the decision alone is asked for."""
         return 0.0 if self.confidence is None else float(self.confidence)
+
+    @property
+    def refinement(self) -> Refinement | None:
+        """The form of refinement; None where none is asked for."""
+        if isinstance(self.refine, str):
+            return self.refine
+        return "minimal" if self.refine else None
 
     def check_supported(self, supported: frozenset[str] = KINDS) -> None:
         """Raise ValueError if a kind of constraint in force is not among those supported."""
@@ -159,7 +167,7 @@ class Request:
             budget = {"calls": self.budget.calls, "seconds": self.budget.seconds}
         return {
             "k": self.k,
-            "refine": self.refine,
+            "refine": self.refinement or False,
             "confidence": self.confidence,
             "committee": None if self.committee is None else repr(self.committee),
             "constraints": sorted(self.constraints.kinds) if self.constraints else [],

@@ -1,17 +1,23 @@
-"""Refinement: undo every edit that is not needed."""
+"""Refinement: make edits smaller; here the minimal form, which undoes all that is not needed."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from ..engine import Budget, Constraints, Counterfactuals, Request, Tasks
-from ..engine.given_arrays import from_arrays
+from ..engine.given_arrays import Improve, from_arrays
+from ..engine.instances import read_instances
+from ..engine.request import Refinement
+from ..engine.result import as_numpy
 from ..models.classifier import Classifier, as_classifier
 from ..numerics import broadcast_rows
+from ..numerics.differences import RealDifferences
+from .believable_refinement import shrink_stretches
 from .bisection import smallest_level
 from .segments import count_segments, segment_ids, sum_by_segment
 
@@ -27,16 +33,25 @@ def refine(
     result: Counterfactuals,
     model: Any,
     *,
+    how: Refinement = "minimal",
+    reference: Any = None,
     constraints: Constraints | None = None,
     confidence: float | None = None,
     budget: Budget | None = None,
 ) -> Counterfactuals:
     """Make counterfactuals smaller without making a valid one invalid.
 
-    Chunks of the edit are undone, wide ones first and those that matter least first, as long as the
-    model stays with the target; then single values until no single one can be undone (the edit is
-    1-minimal); then the amplitude of what remains is reduced. The result lies right at the decision
-    boundary; ask for `confidence` to stay away from it.
+    "minimal": chunks of the edit are undone, wide ones first and those that matter least first, as
+    long as the model stays with the target; then single values until no single one can be undone
+    (the edit is 1-minimal); then the amplitude of what remains is reduced.
+
+    "believable": whole stretches (runs of time steps, connected patches, features) are dropped,
+    those that matter least first; in series the ends of the others move inward, and what is kept
+    is joined to the instance without a jump; then the amplitude is reduced. No stretch is left
+    shorter than three steps, and no jump or kink appears that real series do not show, unless it
+    was there before.
+
+    Either result lies right at the decision boundary; ask for `confidence` to stay away from it.
 
     Parameters
     ----------
@@ -44,6 +59,11 @@ def refine(
         Results of any method; of another library by `Counterfactuals.from_arrays`.
     model : object
         The model that was explained.
+    how : {"minimal", "believable"}, default="minimal"
+        What to keep besides validity.
+    reference : array of shape (m, *shape), optional
+        Real series, for "believable": what jumps and kinks they show is the limit; default: the
+        instances of the result.
     constraints : Constraints, optional
         Limits to keep.
     confidence : float, optional
@@ -72,8 +92,10 @@ def refine(
         constraints=constraints,
         confidence=confidence,
         budget=budget,
-        refine=False,
+        refine=how,
     )
+    if how == "minimal" and reference is not None:
+        raise ValueError("reference applies to how='believable', got how='minimal'.")
     if not isinstance(model, Classifier):
         # A module or function has no class names of its own; those of the result are meant.
         model = as_classifier(model, classes=result.classes)
@@ -86,9 +108,47 @@ def refine(
         valid.target,
         modality=result.modality,
         request=request,
-        improve=undo_edits,
+        improve=refiner(how, _real_differences(result, reference)),
     )
     return result.updated(rows, refined)
+
+
+def refiner(how: Refinement, limits: RealDifferences | None) -> Improve:
+    """Return the function that refines one edit per task.
+
+    Parameters
+    ----------
+    how : {"minimal", "believable"}
+        The form of refinement.
+    limits : RealDifferences or None
+        What real series show, for the believable form; None for images and rows.
+
+    Returns
+    -------
+    function of tasks and edits
+        Returns the smaller edits.
+    """
+    if how == "minimal":
+        return undo_edits
+    return partial(shrink_stretches, limits=limits)
+
+
+def _real_differences(result: Counterfactuals, reference: Any) -> RealDifferences | None:
+    """Return what the reference, or else the instances of the result, show; series only."""
+    if result.modality != "series":
+        return None
+    if reference is None:
+        real = as_numpy(result.X)
+    else:
+        real = read_instances(reference, "reference", "series").values
+        if real.shape[1:] != result.X.shape[1:]:
+            raise ValueError(
+                f"reference holds series of shape {tuple(real.shape[1:])}; "
+                f"accepted: {tuple(result.X.shape[1:])}, that of the result."
+            )
+    if len(real) == 0:
+        return None
+    return RealDifferences.of(torch.as_tensor(real))
 
 
 def undo_edits(tasks: Tasks, x_cf: Tensor) -> Tensor:

@@ -25,10 +25,11 @@ from ...engine.instances import Instances, Modality, read_instances, read_target
 from ...engine.isolation import describe_exception, isolate
 from ...engine.oracle import open_request
 from ...engine.progress import row_progress
-from ...engine.request import OnError
+from ...engine.request import OnError, Refinement
 from ...models.classifier import Array, Classifier
 from ...models.verdict import Verdict
-from ...search.refinement import undo_edits
+from ...numerics.differences import RealDifferences
+from ...search.refinement import refiner
 from ...validation import Rule, check_parameters
 
 #: numbers a method works on at once; larger requests are split, which changes no result
@@ -149,6 +150,8 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
         self.shape_ = instances.shape
         self.modality_ = instances.modality
         self._names = None if instances.names is None else instances.names.tolist()
+        self._reference = x
+        self._differences: RealDifferences | None = None
         try:
             self._fit(x, labels)
         except BaseException:
@@ -165,7 +168,7 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
         constraints: Constraints | None = None,
         k: int = 1,
         budget: Budget | None = None,
-        refine: bool = False,
+        refine: bool | Refinement = False,
         confidence: float | None = None,
         on_error: OnError = "row",
         random_state: int | None = None,
@@ -185,8 +188,10 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
             How many different counterfactuals per instance.
         budget : Budget, optional
             Limits on the cost.
-        refine : bool, default=False
-            Undo edits that are not needed.
+        refine : bool, "minimal" or "believable", default=False
+            Make the edits smaller: "minimal", or True, undoes all that is not needed, value by
+            value; "believable" gives back whole stretches, their ends and amplitude, without new
+            jumps and kinks. See `refine`.
         confidence : float, optional
             Least P(target) to aim for; None asks for the decision alone.
         on_error : {"row", "raise"}, default="row"
@@ -278,9 +283,10 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
             tasks = self._prepare(Tasks.start(oracle, pending[positions]))
             candidates = self._explain(tasks)
             self._check_info(candidates)
-            if request.refine:
-                candidates = replace(candidates, x=undo_edits(candidates.tasks, candidates.x))
-            return candidates
+            if request.refinement is None:
+                return candidates
+            refine = refiner(request.refinement, self._real_differences(request))
+            return replace(candidates, x=refine(candidates.tasks, candidates.x))
 
         done = isolate(work, len(pending), request.on_error)
         for position, error in done.exceptions.items():
@@ -289,6 +295,14 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
         nothing = Tasks.start(oracle, pending[:0])
         found = [candidates for _, candidates in done.results] or [nothing.candidates(nothing.x)]
         return Part(oracle, part, searched, Candidates.concat(found))
+
+    def _real_differences(self, request: Request) -> RealDifferences | None:
+        """Return what the reference series show, where a refinement needs it; computed once."""
+        if request.refinement != "believable" or self.modality_ != "series":
+            return None
+        if self._differences is None:
+            self._differences = RealDifferences.of(self._reference)
+        return self._differences
 
     def _check_info(self, candidates: Candidates) -> None:
         undeclared = set(candidates.info) - set(self.info_keys)
