@@ -11,6 +11,7 @@ from sklearn.linear_model import LogisticRegression
 import contrafact as cf
 from contrafact.engine import Request
 from contrafact.engine.given_arrays import from_arrays
+from contrafact.models.committee import Committee
 from contrafact.numerics.differences import RealDifferences
 from contrafact.search.believable_refinement import shrink_stretches
 from contrafact.search.stretches import changed_values, stretch_ids, stretch_lengths
@@ -265,6 +266,19 @@ def test_acceptance_tests_of_the_tasks_are_honored():
         improve=lambda tasks, x_cf: shrink_stretches(tasks.requiring(LargeMiddle()), x_cf),
     )
     assert 0.5 <= abs(result.X_cf[0, 0, 10]) < 0.6
+
+
+def test_the_committee_is_honored():
+    t = np.arange(20)
+    X_cf = np.where((t > 2) & (t < 18), np.sin((t - 2) / 16 * np.pi), 0)[None, None]
+    lenient = above(lambda X: np.abs(X[:, 0]).max(1), 1e-9)
+    strict = above(lambda X: np.abs(X[:, 0]).max(1), 0.5)
+    alone = refine_by_hand(lenient, np.zeros((1, 1, 20)), X_cf)
+    convinced = refine_by_hand(
+        lenient, np.zeros((1, 1, 20)), X_cf, committee=Committee([strict, lenient])
+    )
+    assert np.abs(alone.X_cf).max() < 0.1
+    assert 0.5 <= np.abs(convinced.X_cf).max() < 0.55
 
 
 @pytest.mark.parametrize("name", ["digits", "iris"])

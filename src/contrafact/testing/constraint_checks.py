@@ -42,10 +42,10 @@ def check_frozen_holds(explainer: Explainer, case: Case) -> None:
     frozen = np.zeros(case.X.shape[1:], bool)
     frozen.reshape(-1)[: frozen.size // 3] = True
     constraints = Constraints(frozen=frozen)
-    for refine in (False, True):
+    for refine in (False, "minimal", "believable"):
         result = case.explain(explainer, constraints=constraints, refine=refine)
         assert np.array_equal(result.X_cf[:, frozen], result.X[:, frozen]), (
-            f"frozen values changed with refine={refine}"
+            f"frozen values changed with refine={refine!r}"
         )
 
 
