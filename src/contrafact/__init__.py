@@ -13,6 +13,7 @@ _PACKAGES = {
     "models": ("Classifier", "Committee", "as_classifier"),
     "nn": (
         "RobustTrainer",
+        "committee",
         "fit_autoencoder",
         "fit_classifier",
         "load_model",

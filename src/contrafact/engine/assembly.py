@@ -13,7 +13,9 @@ from torch import Tensor
 from ..models.classifier import Array, Classifier
 from ..models.verdict import Verdict, target_value
 from ..numerics import row_seeds
+from .blanks import fill_blanks
 from .candidates import Candidates
+from .committee_info import committee_info, count_votes
 from .instances import Instances
 from .isolation import describe_exception, gather_verdicts, isolate
 from .oracle import Oracle
@@ -119,12 +121,13 @@ def _assemble_part(
     original = original[kept]
     final = final[kept]
     verdict = _final_verdict(oracle, entries.row, final)
+    votes = count_votes(oracle, entries.row, final)
 
     source = entries.row.cpu().numpy()
     target = oracle.question.target[entries.row]
     reached = (verdict.label == target).cpu().numpy()
     p_target = target_value(verdict.proba, target).cpu().numpy()
-    status, message = describe_statuses(oracle, source, reached, p_target)
+    status, message = describe_statuses(oracle, source, reached, p_target, votes)
     before = oracle.question.before[entries.row]
     classes = classifier.classes
     column = {
@@ -141,7 +144,11 @@ def _assemble_part(
         "message": message,
         "calls": _calls(oracle, source),
     }
-    return column, _info_of_entries(part.found, entries.candidate)
+    info = _info_of_entries(part.found, entries.candidate)
+    if oracle.committee is not None and votes is not None:
+        calls = _share(oracle.committee_rows.numpy(), source)
+        info |= committee_info(votes, len(oracle.committee), calls)
+    return column, info
 
 
 def _one_or_more_per_instance(part: Part) -> Entries:
@@ -255,17 +262,21 @@ def _final_verdict(oracle: Oracle, row: Tensor, final: Array) -> Verdict:
 
 
 def _calls(oracle: Oracle, source: Array) -> Array:
-    """Share the model rows of an instance among its counterfactuals.
-
-    The shares are whole numbers, so that the column adds up to the number of model rows.
-    """
+    """Count the model rows of each counterfactual: its share of the search, and the last one."""
     spent = oracle.meter.spent.numpy()
     per_verdict = oracle.classifier.rows_per_verdict
-    total = (spent + per_verdict)[source]
-    count = np.bincount(source, minlength=len(spent))[source]
+    return _share(spent + per_verdict, source) + per_verdict
+
+
+def _share(rows: Array, source: Array) -> Array:
+    """Share the rows of an instance among its counterfactuals.
+
+    The shares are whole numbers, so that the column adds up to the number of rows.
+    """
+    total = rows[source]
+    count = np.bincount(source, minlength=len(rows))[source]
     place = np.arange(len(source)) - np.searchsorted(source, source)
-    share = total // count + (place < total % count)
-    return np.asarray(share + per_verdict)
+    return np.asarray(total // count + (place < total % count))
 
 
 def _info_of_entries(found: Candidates, candidate: Tensor) -> dict[str, Array]:
@@ -275,17 +286,8 @@ def _info_of_entries(found: Candidates, candidate: Tensor) -> dict[str, Array]:
     info = {}
     for name, values in found.info.items():
         known = values.detach().cpu().numpy()[position[has_candidate]]
-        info[name] = _fill_blanks(known, has_candidate)
+        info[name] = fill_blanks(known, has_candidate)
     return info
-
-
-def _fill_blanks(known: Array, has_value: Array) -> Array:
-    """Spread known values over entries; NaN, -1 or False where there is none."""
-    blanks = {"f": np.nan, "i": -1, "b": False}
-    blank = blanks[known.dtype.kind]
-    values = np.full((len(has_value), *known.shape[1:]), blank, dtype=known.dtype)
-    values[has_value] = known
-    return values
 
 
 def _join_infos(infos: list[dict[str, Array]], sizes: list[int]) -> dict[str, Array]:
@@ -296,7 +298,7 @@ def _join_infos(infos: list[dict[str, Array]], sizes: list[int]) -> dict[str, Ar
         example = next(info[name] for info in infos if name in info)[:0]
         pieces = []
         for info, size in zip(infos, sizes, strict=True):
-            blank = _fill_blanks(example, np.zeros(size, dtype=bool))
+            blank = fill_blanks(example, np.zeros(size, dtype=bool))
             pieces.append(info.get(name, blank))
         joined[name] = np.concatenate(pieces)
     return joined

@@ -11,6 +11,8 @@ from torch import Tensor
 
 from ..deprecation import warn_renamed
 from ..models.classifier import Array
+from .blanks import fill_blanks
+from .committee_info import COMMITTEE_KEYS
 from .instances import PLURALS, Modality
 from .result_exports import ResultExports
 from .statuses import STATUSES
@@ -56,7 +58,10 @@ class Counterfactuals(ResultExports):
     modality : {"series", "image", "row"}
         Kind of data.
     info : dict of str to array
-        What the method has to tell, one entry per row; see `info_keys` of the method.
+        What the method has to tell, one entry per row; see `info_keys` of the method. With a
+        committee also `committee_votes` (members that put x' in the target class),
+        `committee_size`, `committee_calls` (rows they were asked about) and `survival` (the
+        probability that a retrained model agrees).
     provenance : dict
         Method, parameters, version, seed and options of the request.
     names : array of str, optional
@@ -215,8 +220,13 @@ class Counterfactuals(ResultExports):
                 rows,
                 getattr(new, name),
             )
+        # What a committee said of the old arrays does not hold for the new ones.
+        info = {name: values for name, values in self.info.items() if name not in COMMITTEE_KEYS}
+        for name, values in new.info.items():
+            blank = fill_blanks(values[:0], np.zeros(len(self), dtype=bool))
+            info[name] = _with_rows(blank, rows, values)
         provenance = {**self.provenance, "refined": new.provenance.get("options", {})}
-        return replace(self, **changes, provenance=provenance)
+        return replace(self, **changes, info=info, provenance=provenance)
 
     @classmethod
     def from_arrays(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from ..models.classifier import Array
@@ -16,6 +18,7 @@ def describe_statuses(
     source: Array,
     reached: Array,
     p_target: Array,
+    votes: Array | None = None,
 ) -> tuple[Array, Array]:
     """Say what became of each counterfactual, and why.
 
@@ -29,6 +32,8 @@ def describe_statuses(
         Whether the model puts it in the target class.
     p_target : array of float, shape (n,)
         P(target) of each counterfactual.
+    votes : array of int, shape (n,), optional
+        Members of the committee that agree with each; None where there is no committee.
 
     Returns
     -------
@@ -36,12 +41,14 @@ def describe_statuses(
         One of `STATUSES`, and the reason; empty where there is nothing to add.
     """
     counts = np.bincount(source, minlength=len(oracle.states.reason))
+    agreeing = [None] * len(source) if votes is None else votes.tolist()
     entries = [
-        _describe(oracle, row, int(counts[row]), bool(is_reached), float(p))
-        for row, is_reached, p in zip(
+        _describe(oracle, row, int(counts[row]), bool(is_reached), float(p), in_favor)
+        for row, is_reached, p, in_favor in zip(
             source.tolist(),
             reached,
             p_target,
+            agreeing,
             strict=True,
         )
     ]
@@ -56,6 +63,7 @@ def _describe(
     count: int,
     is_reached: bool,
     p_target: float,
+    votes: int | None,
 ) -> tuple[str, str]:
     state = State(oracle.states.state[row])
     reason = oracle.states.reason[row]
@@ -64,7 +72,7 @@ def _describe(
     if state == State.DONE and is_reached:
         return "already_target", ""
     if is_reached:
-        return "valid", _shortfall(oracle, row, count, p_target)
+        return "valid", "; ".join(_shortfalls(oracle, row, count, p_target, votes))
     best = f"best P({_target_name(oracle, row)}) = {p_target:.2f}"
     if state == State.EXHAUSTED:
         return "budget", f"the budget ran out; {best}"
@@ -75,12 +83,13 @@ def _describe(
     return "invalid", f"not reached; {best}"
 
 
-def _shortfall(
+def _shortfalls(
     oracle: Oracle,
     row: int,
     count: int,
     p_target: float,
-) -> str:
+    votes: int | None,
+) -> Iterator[str]:
     """Say what a valid counterfactual lacks of what was asked for."""
     request = oracle.request
     if count < request.k:
@@ -88,11 +97,12 @@ def _shortfall(
         if not why:
             exhausted = oracle.states.state[row] == State.EXHAUSTED
             why = "the budget ran out" if exhausted else "no more were found"
-        return f"{count} of {request.k} counterfactuals: {why}"
+        yield f"{count} of {request.k} counterfactuals: {why}"
     if request.confidence is not None and p_target < request.confidence:
         name = _target_name(oracle, row)
-        return f"P({name}) = {p_target:.2f}, below the {request.confidence:g} asked for"
-    return ""
+        yield f"P({name}) = {p_target:.2f}, below the {request.confidence:g} asked for"
+    if votes is not None and oracle.committee is not None and votes < len(oracle.committee):
+        yield f"{votes} of {len(oracle.committee)} members of the committee agree"
 
 
 def _target_name(oracle: Oracle, row: int) -> str:

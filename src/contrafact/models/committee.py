@@ -163,6 +163,35 @@ class Committee:
         return Reordered(member, classes)
 
 
+def as_committee(given: Any) -> Committee | None:
+    """Read the argument `committee`.
+
+    Parameters
+    ----------
+    given : Committee, sequence of models, or None
+        What the user gave.
+
+    Returns
+    -------
+    Committee or None
+        None stays None.
+
+    Raises
+    ------
+    TypeError
+        If it is of none of these kinds.
+    """
+    if given is None or isinstance(given, Committee):
+        return given
+    if isinstance(given, list | tuple):
+        return Committee(given)
+    what = repr(given) if isinstance(given, str) else type(given).__name__
+    raise TypeError(
+        f"committee must be a list of models or a Committee, got {what}. "
+        "Make one by contrafact.committee(model, X, y); one model: [model]."
+    )
+
+
 class Reordered(Classifier):
     """Give a classifier the columns of another one.
 

@@ -95,7 +95,7 @@ class EstimatorClassifier(Classifier):
 
     def _predict(self, x: Tensor) -> Tensor:
         """Return the index of the class that `predict` gives each row."""
-        labels = self.model.predict(self._as_model_input(x))
+        labels = self.model.predict(self.as_model_input(x))
         return label_index(labels, self.classes)
 
     def _read(self, x: Tensor) -> Verdict:
@@ -108,10 +108,10 @@ class EstimatorClassifier(Classifier):
 
     def _ask(self, method: Any, x: Tensor) -> Tensor:
         """Call a method of the model on rows; its answer in float64."""
-        out = method(self._as_model_input(x))
+        out = method(self.as_model_input(x))
         return torch.from_numpy(np.asarray(out, dtype=np.float64))
 
-    def _as_model_input(self, x: Tensor) -> Any:
+    def as_model_input(self, x: Tensor) -> Any:
         """Convert rows to what the model was trained on: an array, or a DataFrame by its names."""
         rows = x.cpu().numpy().copy()  # the model may work in place
         if self.n_features is None:

@@ -39,10 +39,13 @@ class TorchClassifier(Classifier):
     ----------
     history : dict of str to list of float
         One value per epoch of training, where contrafact trained the module.
+    recipe : TrainingRecipe or None
+        How `fit_classifier` trained the module; None where something else did.
     """
 
     differentiable = True
     history: dict[str, list[float]]
+    recipe: Any = None
 
     def __init__(
         self,

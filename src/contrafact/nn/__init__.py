@@ -5,6 +5,7 @@ from .autoencoders import Autoencoder, ConvAutoencoder, LSTMAutoencoder
 from .diagnostics import robust_accuracy, spectral_report
 from .inception import InceptionTime
 from .networks import FCN, MLP, BiLSTM, ResNet8, SmallCNN
+from .retraining import committee
 from .robust import RobustTrainer
 from .scaling import normalized
 from .training import fit_classifier
@@ -21,6 +22,7 @@ __all__ = [
     "ResNet8",
     "RobustTrainer",
     "SmallCNN",
+    "committee",
     "fit_autoencoder",
     "fit_classifier",
     "load_model",

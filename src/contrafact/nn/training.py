@@ -19,6 +19,7 @@ from ..models.adapters import TorchClassifier
 from .base import Network
 from .loop import Loss, Watch, train
 from .networks import build_network, seeded
+from .recipe import TrainingRecipe
 
 #: A share of every class, (X_val, y_val), or None for the default share.
 Validation: TypeAlias = float | tuple[Any, Any] | None
@@ -105,17 +106,27 @@ def fit_classifier(
     def watch() -> dict[str, float]:
         return measure(task.module, task.x_val, task.t_val)
 
-    return task.fit(
+    options: dict[str, Any] = {
+        "max_epochs": max_epochs,
+        "batch_size": batch_size,
+        "learning_rate": learning_rate,
+        "weight_decay": weight_decay,
+        "patience": patience,
+    }
+    classifier = task.fit(
         loss,
         watch,
-        max_epochs=max_epochs,
-        batch_size=batch_size,
-        learning_rate=learning_rate,
-        weight_decay=weight_decay,
-        patience=patience,
         random_state=random_state,
         progress=progress,
+        **options,
     )
+    network = _BY_DIMENSIONS[task.x.ndim] if module is None else module
+    classifier.recipe = TrainingRecipe(
+        network=network if isinstance(network, str) else None,
+        holds_out=len(task.x_val) > 0,
+        options={**options, "device": device},
+    )
+    return classifier
 
 
 @dataclass(frozen=True)

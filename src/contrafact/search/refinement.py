@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -15,6 +16,7 @@ from ..engine.instances import read_instances
 from ..engine.request import Refinement
 from ..engine.result import as_numpy
 from ..models.classifier import Classifier, as_classifier
+from ..models.committee import Committee, as_committee
 from ..numerics import broadcast_rows
 from ..numerics.differences import RealDifferences
 from .believable_refinement import shrink_stretches
@@ -38,6 +40,7 @@ def refine(
     constraints: Constraints | None = None,
     confidence: float | None = None,
     budget: Budget | None = None,
+    committee: Committee | Sequence[Any] | None = None,
 ) -> Counterfactuals:
     """Make counterfactuals smaller without making a valid one invalid.
 
@@ -70,6 +73,8 @@ def refine(
         Least P(target) to keep.
     budget : Budget, optional
         Limits on the cost.
+    committee : Committee or list of models, optional
+        Models that have to agree, too; a counterfactual on which they do not is left as it is.
 
     Returns
     -------
@@ -92,6 +97,7 @@ def refine(
         constraints=constraints,
         confidence=confidence,
         budget=budget,
+        committee=as_committee(committee),
         refine=how,
     )
     if how == "minimal" and reference is not None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import Any, ClassVar, final
+from typing import Any, ClassVar, Literal, final
 
 import numpy as np
 import torch
@@ -27,7 +27,9 @@ from ...engine.oracle import open_request
 from ...engine.progress import row_progress
 from ...engine.request import OnError, Refinement
 from ...models.classifier import Array, Classifier
+from ...models.committee import Committee, as_committee
 from ...models.verdict import Verdict
+from ...nn.retraining import make_committee
 from ...numerics.differences import RealDifferences
 from ...search.refinement import refiner
 from ...validation import Rule, check_parameters
@@ -65,6 +67,8 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
         Shape of one instance, after `fit`.
     modality_ : str
         Kind of data, after `fit`.
+    committee_ : Committee
+        The committee made by the first `explain(committee="auto")`.
 
     Examples
     --------
@@ -150,8 +154,9 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
         self.shape_ = instances.shape
         self.modality_ = instances.modality
         self._names = None if instances.names is None else instances.names.tolist()
-        self._reference = x
+        self._reference = (x, labels)
         self._differences: RealDifferences | None = None
+        self.__dict__.pop("committee_", None)
         try:
             self._fit(x, labels)
         except BaseException:
@@ -170,6 +175,7 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
         budget: Budget | None = None,
         refine: bool | Refinement = False,
         confidence: float | None = None,
+        committee: Committee | Sequence[Any] | Literal["auto"] | None = None,
         on_error: OnError = "row",
         random_state: int | None = None,
         progress: bool = False,
@@ -194,6 +200,9 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
             jumps and kinks. See `refine`.
         confidence : float, optional
             Least P(target) to aim for; None asks for the decision alone.
+        committee : Committee, list of models or "auto", optional
+            Models that have to put a counterfactual in the target class, too. "auto": three, made
+            by `contrafact.committee` from the reference data and kept as `committee_`.
         on_error : {"row", "raise"}, default="row"
             What an exception of the model or the method does: "row" gives the rows concerned the
             status "error", keeps the exception in `result.exceptions` and logs its traceback;
@@ -218,6 +227,7 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
             budget=budget,
             refine=refine,
             confidence=confidence,
+            committee=self._find_committee(committee),
             on_error=on_error,
             seed=0 if random_state is None else random_state,
         )
@@ -301,8 +311,17 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
         if request.refinement != "believable" or self.modality_ != "series":
             return None
         if self._differences is None:
-            self._differences = RealDifferences.of(self._reference)
+            self._differences = RealDifferences.of(self._reference[0])
         return self._differences
+
+    def _find_committee(self, given: Any) -> Committee | None:
+        """Read the argument `committee`; "auto" makes one at the first request that asks for it."""
+        if not isinstance(given, str) or given != "auto":
+            return as_committee(given)
+        if not hasattr(self, "committee_"):
+            x, labels = self._reference
+            self.committee_ = make_committee(self.classifier_, x, labels, self.modality_)
+        return self.committee_
 
     def _check_info(self, candidates: Candidates) -> None:
         undeclared = set(candidates.info) - set(self.info_keys)

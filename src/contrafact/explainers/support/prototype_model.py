@@ -156,7 +156,7 @@ def unwrap_prototype_model(classifier: Classifier, X: Tensor) -> UnwrappedModel:
     high = torch.where(high > low, high, low + 1)
     inner = _without_reshaping(classifier)
     assert isinstance(inner, EstimatorClassifier)
-    ends = inner._as_model_input(torch.stack([low, high]))
+    ends = inner.as_model_input(torch.stack([low, high]))
     scaled = wrapped[:-1].transform(ends)
     at_low, at_high = torch.from_numpy(np.asarray(scaled))
     gain = (at_high - at_low) / (high - low)

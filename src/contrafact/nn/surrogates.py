@@ -1,0 +1,85 @@
+"""Models of other kinds that learn to answer as a model does which cannot be trained again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..models.classifier import Array, Classifier, as_classifier
+
+#: MiniRocket's kernels are nine points long.
+SHORTEST_SERIES = 9
+#: enough to tell classes apart, at a fraction of the usual cost
+N_KERNELS = 2_000
+
+#: makes an estimator from a seed
+Make = Callable[[int], Any]
+
+
+def fit_surrogate(
+    number: int,
+    X: Array,
+    answers: Array,
+    modality: str,
+    random_state: int,
+) -> Classifier:
+    """Fit one of several kinds of model to the answers of another model.
+
+    Parameters
+    ----------
+    number : int
+        Which kind, in turn: for series MiniRocket and a forest; for rows a forest, gradient
+        boosting and logistic regression; for images a forest and logistic regression.
+    X : array of shape (n, ...)
+        Instances.
+    answers : array of shape (n,)
+        The labels that the other model gives them.
+    modality : {"series", "image", "row"}
+        Kind of data.
+    random_state : int
+        Seed.
+
+    Returns
+    -------
+    Classifier
+        The fitted surrogate.
+    """
+    kinds = _kinds(modality, X.shape[-1])
+    make = kinds[number % len(kinds)]
+    model = make(random_state)
+    rows = X if make is _mini_rocket else X.reshape(len(X), -1)
+    return as_classifier(model.fit(rows, answers))
+
+
+def _kinds(modality: str, length: int) -> tuple[Make, ...]:
+    if modality == "series" and length >= SHORTEST_SERIES:
+        return _mini_rocket, _forest
+    if modality == "row":
+        return _forest, _boosting, _logistic
+    return _forest, _logistic
+
+
+def _mini_rocket(seed: int) -> Any:
+    from aeon.classification.convolution_based import MiniRocketClassifier
+
+    return MiniRocketClassifier(n_kernels=N_KERNELS, random_state=seed)
+
+
+def _forest(seed: int) -> Any:
+    from sklearn.ensemble import RandomForestClassifier
+
+    return RandomForestClassifier(random_state=seed)
+
+
+def _boosting(seed: int) -> Any:
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    return HistGradientBoostingClassifier(random_state=seed)
+
+
+def _logistic(seed: int) -> Any:
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    return make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000, random_state=seed))
