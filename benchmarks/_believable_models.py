@@ -160,9 +160,11 @@ def main() -> None:
     parser = make_parser(__doc__)
     parser.add_argument("--data", type=Path)
     parser.add_argument("--kinds", default=",".join(KINDS))
+    parser.add_argument("--sets", default="", help="names, separated by commas; default: all")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    sets = list(load_sets(arguments.data))
+    wanted = arguments.sets.split(",") if arguments.sets else [*BUNDLED, *IN_FOLDER]
+    sets = [data for data in load_sets(arguments.data) if data.name in wanted]
     plan = [("seed", number) for number in range(N_EXPLAINED)]
     plan += [("bootstrap", number) for number in range(N_COMMITTEE + N_BOOTSTRAP_JUDGES)]
     for role, number in plan:

@@ -32,6 +32,7 @@ _PACKAGES = {
         "TSNUC",
         "CoMTE",
         "Glacier",
+        "Graft",
         "LatentCF",
         "LineSearch",
         "NativeGuide",

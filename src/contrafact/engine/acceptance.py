@@ -52,7 +52,8 @@ def endorse(tasks: Tasks, x_cf: Tensor, passed: Tensor) -> Tensor:
         Those of them that pass all else.
     """
     oracle = tasks.oracle
-    if not tasks.tests and oracle.committee is None:
+    has_committee = oracle.committee is not None and tasks.asks_committee
+    if not tasks.tests and not has_committee:
         return passed
     x_cf = x_cf.detach()
     which = passed.nonzero().flatten()
@@ -60,7 +61,8 @@ def endorse(tasks: Tasks, x_cf: Tensor, passed: Tensor) -> Tensor:
         if len(which) == 0:
             break
         which = which[test.passes(tasks.take(which), x_cf[which])]
-    which = which[oracle.agrees(x_cf[which], tasks.row[which])]
+    if has_committee:
+        which = which[oracle.agrees(x_cf[which], tasks.row[which])]
     oracle.states.remember_accepted(x_cf[which], tasks.row[which], tasks.x[which])
     endorsed = torch.zeros_like(passed)
     endorsed[which] = True

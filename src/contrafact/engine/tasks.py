@@ -49,6 +49,8 @@ class Tasks(SeededDraws, RowReports):
         More values per task, see `attach`.
     tests : tuple of AcceptanceTest
         What candidates have to pass besides convincing the model, see `requiring`.
+    asks_committee : bool
+        Whether the members of the committee have to agree, too.
 
     Attributes
     ----------
@@ -71,6 +73,7 @@ class Tasks(SeededDraws, RowReports):
     k: int
     attached: Mapping[str, Tensor] = field(default_factory=dict)
     tests: tuple[AcceptanceTest, ...] = ()
+    asks_committee: bool = True
 
     @classmethod
     def start(cls, oracle: Oracle, rows: Tensor) -> Tasks:
@@ -119,6 +122,7 @@ class Tasks(SeededDraws, RowReports):
             parts[0].k,
             {name: torch.cat([part[name] for part in parts]) for name in names},
             parts[0].tests,
+            parts[0].asks_committee,
         )
 
     def __len__(self) -> int:
@@ -265,6 +269,10 @@ class Tasks(SeededDraws, RowReports):
     def with_goal(self, goal: float | Tensor) -> Tasks:
         """Aim at P(target) >= goal where the request asks for less."""
         return replace(self, goal=self.goal.clamp_min(goal))
+
+    def without_committee(self) -> Tasks:
+        """Accept candidates that the committee was not asked about."""
+        return replace(self, asks_committee=False)
 
     def requiring(self, *tests: AcceptanceTest) -> Tasks:
         """Accept only candidates that pass further tests."""

@@ -5,6 +5,7 @@ from .cels import CELS
 from .class_audit import ClassAudit, class_audit
 from .comte import CoMTE
 from .glacier import Glacier
+from .graft import Graft
 from .latentcf import LatentCF
 from .nativeguide import NativeGuide
 from .prototype_counterfactual import PrototypeCounterfactual
@@ -27,6 +28,7 @@ __all__ = [
     "Explainer",
     "FallbackExplainer",
     "Glacier",
+    "Graft",
     "GuidedExplainer",
     "LatentCF",
     "LineSearch",

@@ -103,6 +103,10 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
         """Choose the class to reach when none is given: the runner-up."""
         return verdict.score.scatter(1, verdict.label[:, None], -torch.inf).argmax(1)
 
+    def _default_committee(self) -> Literal["auto"] | None:
+        """Return the committee of a request that names none."""
+        return None
+
     @classmethod
     def _get_test_params(cls) -> list[dict[str, Any]]:
         """Return parameter settings for the contract suite, cheap enough for many requests."""
@@ -316,6 +320,7 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _find_committee(self, given: Any) -> Committee | None:
         """Read the argument `committee`; "auto" makes one at the first request that asks for it."""
+        given = self._default_committee() if given is None else given
         if not isinstance(given, str) or given != "auto":
             return as_committee(given)
         if not hasattr(self, "committee_"):

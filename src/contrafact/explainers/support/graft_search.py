@@ -28,8 +28,10 @@ SINGLE_STREAM, PAIR_STREAM = 11, 13
 class Grafts(Protocol):
     """The grafts that come into question for n tasks: v variants (donor, join, ...) of w cuts."""
 
-    #: whether a graft can be joined without showing, (n, v, w)
-    hidden: Tensor
+    @property
+    def hidden(self) -> Tensor:
+        """Whether a graft can be joined without showing, (n, v, w)."""
+        ...
 
     def sizes(self) -> Tensor:
         """Return the share of values that each graft changes, (v, w)."""
@@ -134,6 +136,8 @@ class GraftSearch:
         Tasks with an accepted graft.
     best : Trial
         The smallest accepted one of each task; the instance itself where there is none.
+    noise_survival : Tensor of float64, shape (n,)
+        Share of the noisy copies of the best that stay in the class; NaN without the test.
     refused_by_rule, refused_by_noise : Tensor of int, shape (n,)
         Candidates in the target class that the acceptance rule, or noise, refused.
     """
@@ -168,6 +172,7 @@ class GraftSearch:
         self.spent = torch.zeros_like(tasks.row)
         self.refused_by_rule = torch.zeros_like(tasks.row)
         self.refused_by_noise = torch.zeros_like(tasks.row)
+        self.noise_survival = torch.full_like(self.before, torch.nan)
         self.best = Trial(
             torch.arange(len(tasks), device=tasks.row.device),
             tasks.x.clone(),
@@ -189,6 +194,44 @@ class GraftSearch:
         return self.best.size.clamp(max=1.0)
 
     # --- the search
+
+    def start_over(self, too_similar: float) -> None:
+        """Look for another graft of every task: cuts similar to the best so far are closed.
+
+        Parameters
+        ----------
+        too_similar : float
+            Shared values over all values, above which a cut is closed.
+        """
+        for cut in (self.best.cut, self.best.second_cut):
+            has_cut = cut >= 0
+            similar = self.grafts.similarity(cut[has_cut]) > too_similar
+            self.open[has_cut] &= ~similar[:, None]
+        self.best = replace(
+            self.best,
+            x_cf=self.tasks.x.clone(),
+            size=torch.full_like(self.before, torch.inf),
+        )
+        self.spent = torch.zeros_like(self.spent)
+
+    def try_cut(self, cut: int, n_variants: int, step: int) -> None:
+        """Ask about one cut of some variants, for tasks that have found nothing.
+
+        Parameters
+        ----------
+        cut : int
+            The cut.
+        n_variants, step : int
+            The variants 0, step, 2 * step, ... below n_variants.
+        """
+        missing = (~self.found).nonzero().flatten()
+        last = min(n_variants, self.open.shape[1])
+        variant = torch.arange(0, last, step, device=missing.device)
+        missing = missing[self.tasks.take(missing).affords(len(variant))]
+        if len(missing) == 0:
+            return
+        chosen = variant * self.open.shape[2] + cut
+        self._ask_about(missing, chosen.expand(len(missing), -1))
 
     def run(self, rounds: int) -> None:
         """Ask about single grafts, round by round, until nothing better is expected."""
@@ -327,7 +370,8 @@ class GraftSearch:
         error = lead - prior
         similarity = self.grafts.similarity(cut).to(error)  # (a, k, w)
         kinship = self.kinship[variant] * answered[..., None]  # (a, k, v)
-        self.error_sum[active] += torch.einsum("akv,akw->avw", kinship * error[..., None], similarity)
+        weighted = kinship * error[..., None]
+        self.error_sum[active] += torch.einsum("akv,akw->avw", weighted, similarity)
         self.weight_sum[active] += torch.einsum("akv,akw->avw", kinship, similarity)
 
     # --- answers
@@ -412,6 +456,7 @@ class GraftSearch:
         enough = torch.where(probe.survived, deviation, more)
         self.need[task] = torch.maximum(self.need[task], enough)
         self.refused_by_noise[task[~probe.survived]] += 1
+        self.noise_survival[task[probe.survived]] = probe.share[probe.survived]
         survived[able] = probe.survived
         return survived
 

@@ -24,21 +24,53 @@ def log_lead(verdict: Verdict, target: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class LooksReal:
-    """Accept edits of series without a jump or kink that real series do not show at that place.
+    """Accept edits of series that show nothing at their edges that real series do not show there.
+
+    That is no jump, no kink and, of several channels, no correlation outside the range of real
+    series, unless the instance has it itself.
 
     Parameters
     ----------
     limits : RealDifferences
-        What real series do.
+        What real series do from step to step.
+    lowest, highest : Tensor of shape (channels, channels)
+        Range of the correlations between channels.
     """
 
     limits: RealDifferences
+    lowest: Tensor
+    highest: Tensor
+
+    @classmethod
+    def of(cls, X: Tensor) -> LooksReal:
+        """Learn from reference series (n, channels, length) what is real."""
+        correlation = channel_correlations(X)
+        return cls(RealDifferences.of(X), correlation.amin(0), correlation.amax(0))
 
     def passes(self, tasks: Tasks, x_cf: Tensor) -> Tensor:
-        """Find the edits whose seam and kink ratios are at most 1."""
+        """Find the edits that look real."""
         seam = self.limits.seam(x_cf, tasks.x)
         kink = self.limits.kink(x_cf, tasks.x)
-        return (seam <= 1) & (kink <= 1)
+        passes = (seam <= 1) & (kink <= 1)
+        if x_cf.shape[1] > 1:
+            passes &= self._correlations_are_real(x_cf, tasks.x)
+        return passes
+
+    def _correlations_are_real(self, x_cf: Tensor, x: Tensor) -> Tensor:
+        own = channel_correlations(x)
+        lowest = torch.minimum(self.lowest, own)
+        highest = torch.maximum(self.highest, own)
+        correlation = channel_correlations(x_cf)
+        return ((correlation >= lowest) & (correlation <= highest)).flatten(1).all(1)
+
+
+def channel_correlations(x: Tensor) -> Tensor:
+    """Return the correlations between channels of series (n, channels, length), (n, c, c)."""
+    centered = x.double() - x.double().mean(-1, keepdim=True)
+    norm = centered.norm(dim=-1, keepdim=True)
+    unit = centered / norm.clamp_min(torch.finfo(torch.float32).tiny)
+    # a millionth of slack: the same series may be summed in another order in another batch
+    return (unit @ unit.transpose(1, 2)).mul(1e6).round().div(1e6)
 
 
 @dataclass(frozen=True)

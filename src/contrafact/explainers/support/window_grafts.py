@@ -19,6 +19,8 @@ from .joins import (
 
 #: a window is at least this long: one changed value is a spike, not a stretch
 SHORTEST_WINDOW = 2
+#: tilted and faded
+N_JOINS = 2
 #: what an answer about a window says about the same window joined otherwise, of another donor, or
 #: in other channels
 SAME_DONOR = 0.7
@@ -50,6 +52,11 @@ class WindowGrid:
         first, last = torch.triu_indices(n_edges, n_edges, offset=1)
         long_enough = edges[last] - edges[first] >= SHORTEST_WINDOW
         return cls(edges, first[long_enough], last[long_enough])
+
+    @property
+    def whole(self) -> int:
+        """Number of the window that covers the whole series."""
+        return int((self.end - self.start).argmax())
 
     @property
     def start(self) -> Tensor:
@@ -157,16 +164,11 @@ class WindowGrafts:
         kinship = kinship * torch.where(subset[:, None] == subset, 1.0, OTHER_CHANNELS)
         return kinship.fill_diagonal_(1.0)
 
-    @property
-    def n_joins(self) -> int:
-        """Tilted and faded."""
-        return 2
-
     def split_variant(self, variant: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return donor, set of channels and whether it is tilted, of variants."""
-        tilted = variant % self.n_joins == 0
-        subset = variant // self.n_joins % len(self.subsets)
-        donor = variant // (self.n_joins * len(self.subsets))
+        tilted = variant % N_JOINS == 0
+        subset = variant // N_JOINS % len(self.subsets)
+        donor = variant // (N_JOINS * len(self.subsets))
         return donor, subset, tilted
 
     def describe(self, series: Tensor, variant: Tensor, window: Tensor) -> Graft1D:
@@ -194,7 +196,7 @@ class WindowGrafts:
         """Return the share of values that each variant of each window changes, (v, w)."""
         length = self.donor.shape[-1]
         steps = (self.grid.end - self.grid.start) / length
-        share = self.subsets.double().mean(1).repeat_interleave(self.n_joins)
+        share = self.subsets.double().mean(1).repeat_interleave(N_JOINS)
         return (share[:, None] * steps).repeat(self.donor.shape[1], 1)
 
     def gains(self, x: Tensor, slope: Tensor) -> Tensor:

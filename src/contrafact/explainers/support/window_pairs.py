@@ -46,6 +46,7 @@ def try_pairs(search: GraftSearch, grafts: WindowGrafts, rounds: int) -> None:
         start = grafts.grid.start[cut]
         end = grafts.grid.end[cut]
         apart = start[:, :, None] >= end[:, None, :] + LEAST_GAP
+        apart |= _share_no_channel(grafts, variant)
         total = size[:, :, None] + size[:, None, :]
         predicted = before + gain[:, :, None] + gain[:, None, :]
         improvement = search.expected_improvement(everything, predicted, total, WORTH_A_SECOND)
@@ -83,6 +84,13 @@ def _promising_parts(search: GraftSearch, grafts: WindowGrafts, gain: Tensor) ->
     useful = grafts.hidden & small & (gain > 0)
     merit = torch.where(useful, gain / search.size.sqrt(), -torch.inf).flatten(1)
     return merit.topk(min(N_PARTS, merit.shape[1]), dim=1).indices
+
+
+def _share_no_channel(grafts: WindowGrafts, variant: Tensor) -> Tensor:
+    """Return which pairs of variants (n, parts) change different channels, (n, parts, parts)."""
+    _, subset, _ = grafts.split_variant(variant)
+    channels = grafts.subsets[subset].float()
+    return (channels @ channels.transpose(1, 2)) == 0
 
 
 def _join_pair(
