@@ -151,6 +151,13 @@ def test_limits_are_kept_in_what_is_saved(ask, tmp_path):
     assert (np.abs(np.diff(saved.X_cf[saved.valid])) <= 3).all()
 
 
+def test_a_committee_is_made_from_the_reference_and_told(answer):
+    told = answer(*IRIS, "--rows", "0:3", "--committee", 2)
+    options = told["methods"][0]["options"]
+    assert options["committee"].startswith("Committee(2 x ")
+    assert any("Committee(2 x " in note for note in told["notes"])
+
+
 def test_options_arrive(answer):
     told = answer(
         *IRIS,

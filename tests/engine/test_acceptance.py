@@ -9,6 +9,7 @@ import torch
 from contrafact.engine import Tasks
 from contrafact.models import Committee
 from contrafact.search import first_on_line
+from contrafact.search.gradients import ModelGradient, with_temperature
 from contrafact.search.refinement import undo_edits
 
 
@@ -95,6 +96,15 @@ def test_tests_stay_with_the_tasks(tasks):
 def test_searches_go_on_until_the_committee_agrees(tasks):
     _, x_cf = first_on_line(tasks, at(3.0, 3.0, 3.0, 3.0))
     assert x_cf.mean((1, 2)).tolist() == pytest.approx([1.0] * 4, abs=0.01)
+
+
+def test_gradient_searches_take_an_iterate_for_reached_by_the_whole_rule(tasks):
+    def size(point):
+        return point.theta.flatten(1).square().sum(1)
+
+    model = ModelGradient(tasks, lambda tasks, code: code, size, gradients="none")
+    now = model.evaluate(with_temperature(tasks), at(-0.5, 0.3, 0.7, 1.5), 0)
+    assert now.reached.tolist() == [False, False, False, True]
 
 
 def test_refinement_stops_where_the_committee_would_disagree(tasks):

@@ -95,6 +95,19 @@ def test_confident_candidates_are_preferred():
     assert (guide.guide(x, 1, more, confidence=0.9)[1] >= 0).all()
 
 
+def test_preferred_candidates_are_used_where_there_are_enough():
+    rng = np.random.default_rng(4)
+    reference, x = rng.normal(scale=2, size=(80, 2)), rng.normal(size=(10, 2)) - [2, 0]
+    guide = NearestUnlikeNeighbor().fit(by_first, reference)
+    in_class = by_first(reference)[:, 1] > 0.5
+    preferred = rng.uniform(size=80) < 0.5
+    found = guide.guide(x, 1, 2, preferred=torch.from_numpy(preferred))[1]
+    np.testing.assert_array_equal(found, brute_force(x, reference, in_class & preferred, 2))
+    plain = guide.guide(x, 1, 2)[1]
+    few = torch.from_numpy(in_class.cumsum() == 1)  # up to one of the class: too few for k = 2
+    assert torch.equal(guide.guide(x, 1, 2, preferred=few)[1], plain)
+
+
 def test_the_model_is_asked_once_per_reference_row():
     classifier = as_classifier(by_first, classes=["low", "high"])
     reference = np.random.default_rng(0).normal(size=(50, 3))

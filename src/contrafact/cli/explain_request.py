@@ -13,7 +13,7 @@ from ..engine import Budget, Counterfactuals
 from ..explainers import recommend
 from ..explainers.registry import check_support, find_explainer
 from ..models.labels import find_class
-from ..nn import load_model
+from ..nn import committee, load_model
 from .console import Notes
 from .explain_inputs import ExplainInputs, read_inputs
 from .output_files import check_output, paths_by_method
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ..engine import Constraints
     from ..engine.request import Refinement
     from ..explainers.support.explainer import Explainer
+    from ..models import Committee
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ class ExplainRequest:
     max_step: float | None = None
     k: int = 1
     confidence: float | None = None
+    committee: int = 0
     refine: Refinement | None = None
     no_refine: bool = False
     calls: int | None = None
@@ -155,9 +157,10 @@ def run_request(request: ExplainRequest, notes: Notes) -> ExplainOutcome:
             inputs.y_reference,
             modality=inputs.layout.modality,
         )
+    members = _make_committee(request, inputs, notes)
     results = {}
     for method in methods:
-        result = _explain(method, request, inputs, target, constraints)
+        result = _explain(method, request, inputs, target, constraints, members)
         if method.save is not None:
             result.save(method.save)  # at once, so that a later failure cannot lose it
         results[type(method.explainer).__name__] = result
@@ -173,6 +176,23 @@ def run_request(request: ExplainRequest, notes: Notes) -> ExplainOutcome:
         )
     saved = [path for path in paths if path is not None]
     return ExplainOutcome(results, inputs, saved)
+
+
+def _make_committee(
+    request: ExplainRequest, inputs: ExplainInputs, notes: Notes
+) -> Committee | None:
+    """Make the committee that --committee asks for, and note what it is made of."""
+    if request.committee == 0:
+        return None
+    members = committee(
+        inputs.classifier,
+        inputs.X_reference,
+        inputs.y_reference,
+        request.committee,
+        random_state=request.seed,
+    )
+    notes.add(f"{members} has to agree.")
+    return members
 
 
 def _named_methods(
@@ -209,6 +229,7 @@ def _explain(
     inputs: ExplainInputs,
     target: Any,
     constraints: Constraints | None,
+    members: Committee | None,
 ) -> Counterfactuals:
     """Explain with one method; the result has the row numbers and names of the data file."""
     options = dict(method.options)
@@ -221,6 +242,7 @@ def _explain(
         k=request.k,
         budget=request.budget,
         confidence=request.confidence,
+        committee=members,
         random_state=request.seed,
         progress=True,
         **options,

@@ -144,6 +144,16 @@ Confidence = Annotated[
         rich_help_panel=LIMITS_PANEL,
     ),
 ]
+CommitteeSize = Annotated[
+    int,
+    typer.Option(
+        "--committee",
+        min=0,
+        help="Number of models that have to agree besides the one explained: the model trained "
+        "again on parts of the reference data, or other kinds of model that learn its answers.",
+        rich_help_panel=LIMITS_PANEL,
+    ),
+]
 Refine = Annotated[
     Literal["minimal", "believable"] | None,
     typer.Option(

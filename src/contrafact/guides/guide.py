@@ -90,6 +90,7 @@ class Guide(ABC):
         k: int = 1,
         *,
         confidence: float | None = None,
+        preferred: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Find the k best guides of each instance.
 
@@ -104,6 +105,8 @@ class Guide(ABC):
         confidence : float, optional
             Use only candidates whose target probability is at least this, where the class has k
             of them; default: all candidates.
+        preferred : Tensor of bool, shape (m,), optional
+            Use only these candidates, where the class has k of them; default: all candidates.
 
         Returns
         -------
@@ -130,7 +133,7 @@ class Guide(ABC):
         for c, label in enumerate(classes):
             wanted = np.flatnonzero(labels == label)
             rows = torch.from_numpy(wanted).to(x.device)
-            pool = self._pool(c, k, confidence)
+            pool = self._pool(c, k, confidence, preferred)
             n_found = min(k, len(pool))
             if len(rows) and n_found:
                 nearest, position = self._nearest(x[rows], pool, n_found)
@@ -156,14 +159,17 @@ class Guide(ABC):
         c: int,
         k: int,
         confidence: float | None,
+        preferred: Tensor | None,
     ) -> Tensor:
-        """Return the positions of class c's candidates; only confident ones if there are k."""
+        """Return the positions of class c's candidates; only the best kinds that have k of them."""
         pool = (self.candidate_class_ == c).nonzero().flatten()
-        if confidence is None:
-            return pool
-        is_confident = self.candidate_proba_[pool, c] >= confidence
-        confident = pool[is_confident]
-        return confident if len(confident) >= k else pool
+        if confidence is not None:
+            confident = pool[self.candidate_proba_[pool, c] >= confidence]
+            pool = confident if len(confident) >= k else pool
+        if preferred is not None:
+            better = pool[preferred[pool]]
+            pool = better if len(better) >= k else pool
+        return pool
 
     def _prepare(self) -> None:  # noqa: B027 - most guides need nothing here
         """Prepare the candidates once, at fit; may replace them."""

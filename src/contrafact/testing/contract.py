@@ -11,7 +11,14 @@ from sklearn.base import clone
 
 from ..deprecation import renamed_value
 from ..explainers.support.explainer import Explainer
-from . import constraint_checks, cost_checks, error_checks, invariance_checks, truth_checks
+from . import (
+    committee_checks,
+    constraint_checks,
+    cost_checks,
+    error_checks,
+    invariance_checks,
+    truth_checks,
+)
 from .case_models import MODELS, PROTOTYPE_MODELS
 from .cases import MODALITIES, SHAPES, make_case
 from .checks import Check
@@ -19,7 +26,14 @@ from .checks import Check
 if TYPE_CHECKING:
     import pandas as pd
 
-_MODULES = (truth_checks, invariance_checks, constraint_checks, cost_checks, error_checks)
+_MODULES = (
+    truth_checks,
+    invariance_checks,
+    constraint_checks,
+    committee_checks,
+    cost_checks,
+    error_checks,
+)
 
 #: All checks by name, in the order they run.
 CHECKS: dict[str, Check] = {

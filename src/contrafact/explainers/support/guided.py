@@ -150,15 +150,32 @@ class FallbackExplainer(Explainer):
         return distance
 
     def _find_guides(self, tasks: Tasks, k: int = 1) -> FoundGuides:
-        """Find k guides for each task, confident enough for its goal where there are such."""
+        """Find k guides for each task, as firm and as convincing as asked where there are such."""
         target = self.classifier_.classes[tasks.target.cpu().numpy()]
         arrays, index = self.guide_.guide(
             tasks.x,
             target,
             k,
             confidence=tasks.confidence,
+            preferred=self._convincing_guides(tasks),
         )
         return FoundGuides(arrays, index)
+
+    def _convincing_guides(self, tasks: Tasks) -> Tensor | None:
+        """Return the mask of the candidates that the committee puts in their class.
+
+        A candidate on which the committee does not agree makes a poor guide: nothing on the way to
+        it may convince the committee. None where there is no committee.
+        """
+        committee = tasks.oracle.committee
+        if committee is None:
+            return None
+        guide = self.guide_
+        wanted = torch.isin(guide.candidate_class_, tasks.target.unique())
+        convincing = torch.zeros_like(wanted)
+        votes = committee.votes(guide.candidates_[wanted], guide.candidate_class_[wanted])
+        convincing[wanted] = votes.all(0).to(wanted.device)
+        return convincing
 
     def _fall_back(self, tasks: Tasks, x_cf: Tensor) -> tuple[Tensor, Tensor]:
         """Replace candidates the model does not accept by the first point on the line to a guide.
