@@ -79,7 +79,8 @@ def test_auto_makes_a_committee_once_and_a_new_fit_drops_it(data, model, explain
     X = no_rows(data)
     result = explainer.explain(X, "yes", committee="auto")
     made = explainer.committee_
-    assert repr(made) == "Committee(3 x LogisticRegression, refitted on bootstraps)"
+    kinds = "2 x LogisticRegression, 1 x RandomForestClassifier"
+    assert repr(made) == f"Committee({kinds}, trained on bootstraps, every third of another kind)"
     assert (result.info["committee_votes"] == 3).all()
     explainer.explain(X, "yes", committee="auto")
     assert explainer.committee_ is made

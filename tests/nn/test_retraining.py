@@ -56,6 +56,21 @@ def test_pipelines_are_refitted_with_other_seeds_and_rows(series):
     assert min(accuracy(committee, X, y)) > 0.8
 
 
+@pytest.mark.parametrize(
+    ("model", "other"),
+    [
+        (RandomForestClassifier(5), "MiniRocketClassifier"),
+        (LogisticRegression(), "RandomForestClassifier"),
+    ],
+)
+def test_every_third_member_is_of_another_kind(series, model, other):
+    X, y = series
+    committee = cf.committee(model.fit(X[:, 0], y), X, y, n=3)
+    assert kinds(committee) == [type(model).__name__] * 2 + [other]
+    assert committee.made.endswith("every third of another kind")
+    assert min(accuracy(committee, X, y)) > 0.8
+
+
 def test_the_same_seed_makes_the_same_committee(series):
     X, y = series
     model = LogisticRegression().fit(X[:, 0], y)

@@ -390,10 +390,8 @@ def open_request(
     if bool(unusable.any()):
         reason = "the model returned NaN or inf for the instance itself"
         states.fail(unusable.nonzero().flatten(), reason)
-    done = accepts(before, target, request.goal, margin=-torch.inf).nonzero().flatten()
-    if oracle.committee is not None:
-        done = done[oracle.agrees(x[done], done)]
-    states.finish(done)
+    done = accepts(before, target, request.goal, margin=-torch.inf)
+    states.finish(done.nonzero().flatten())
     if feasible_set is not None:
         for row, reason in enumerate(feasible_set.impossible(x)):
             if reason:

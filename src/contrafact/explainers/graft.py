@@ -49,9 +49,9 @@ class Graft(FallbackExplainer):
       show at that place,
     - level "steady": stays in the class when noise of 5 % of the data's standard deviation is
       added, in 5 of 6 draws,
-    - level "lasting": also reaches a P(target) that a quarter of the class's own series do not
-      exceed, and convinces every member of a committee of retrained models (`committee="auto"`
-      unless another is given).
+    - level "lasting": also reaches a P(target) that is typical of the class (the lower quartile of
+      its own series, at most 0.6), and convinces every member of a committee of retrained models
+      (`committee="auto"` unless another is given).
 
     Donors are the nearest reference series that the model puts firmly in the target class and whose
     own neighbors agree. Which windows to ask about is decided by first-order predictions that learn
@@ -123,8 +123,10 @@ class Graft(FallbackExplainer):
 
     @override
     def _fit(self, X: Tensor, y: Array | None) -> None:
+        if self._default_committee() == "auto":
+            self._find_committee("auto")  # its models are trained here, not at the first question
         verdict = self.classifier_.verdict(X)
-        self.donor_rows_ = good_donors(X, y, verdict)
+        self.donor_rows_ = good_donors(X, y, verdict, self.classifier_.classes)
         super()._fit(X[self.donor_rows_], None if y is None else y[self.donor_rows_.numpy()])
         donors = self.guide_.candidates_
         self.knowledge_ = DonorKnowledge.of(self.classifier_, donors, verdict[self.donor_rows_])
@@ -180,9 +182,9 @@ class Graft(FallbackExplainer):
         found = []
         for number in range(n_turns):
             wanted = tasks.take(turn == number)
-            grafted = Grafted.concat([part[number] for part in parts])
             of_task = torch.searchsorted(instances.row, wanted.row)
-            found.append(self._report(wanted, grafted.take(of_task), level, first=number == 0))
+            entries = Grafted.concat([part[number] for part in parts]).take(of_task)
+            found.append(self._report(wanted, entries, level, first=number == 0))
         return Candidates.concat(found)
 
     def _donors_at_most(self, n_subsets: int) -> int:

@@ -17,10 +17,11 @@ from ..models.adapters import EstimatorClassifier, TorchClassifier
 from ..models.classifier import Classifier, Reshaped, as_classifier
 from ..models.committee import Committee
 from ..validation import Integer, check_parameters
-from .surrogates import fit_surrogate
+from .surrogates import fit_other_kind, fit_surrogate
 from .training import fit_classifier
 
 RETRAINED = "refitted on bootstraps"
+MIXED = "trained on bootstraps, every third of another kind"
 SURROGATES = "surrogates fitted to the model's answers"
 
 RULES = {"n": Integer(at_least=1), "random_state": Integer(at_least=0)}
@@ -85,11 +86,13 @@ def committee(
 ) -> Committee:
     """Make the models that an answer has to convince besides the one that is explained.
 
-    What can be trained again is trained n times with other seeds, each on a bootstrap of the data
+    What can be trained again is trained with other seeds, each time on a bootstrap of the data
     (rows drawn with replacement, as many of every class as there are): scikit-learn and aeon
-    estimators, pipelines included, and networks trained by `fit_classifier`. For other models (a
-    foreign module, a function, a model from a file) surrogates of other kinds are fitted to
-    bootstraps of X with the model's own answers as labels.
+    estimators, pipelines included, and networks trained by `fit_classifier`. Every third member is
+    of another kind (a forest, or MiniRocket beside a forest), so that an answer does not hang on
+    how one kind of model sees the data. For other models (a foreign module, a function, a model
+    from a file) surrogates of other kinds are fitted to bootstraps of X with the model's own
+    answers as labels.
 
     Parameters
     ----------
@@ -118,7 +121,7 @@ def committee(
     >>> model = DecisionTreeClassifier(random_state=0).fit(X, y)
     >>> members = cf.committee(model, X, y)
     >>> members
-    Committee(3 x DecisionTreeClassifier, refitted on bootstraps)
+    Committee(2 x DecisionTreeClassifier, 1 x Pipeline, trained on bootstraps, every third ...)
     >>> result = cf.explain(model, X[:2], 1, reference=(X, y), committee=members)
     >>> result.info["committee_votes"].tolist()
     [3, 3]
@@ -190,7 +193,13 @@ def make_committee(
     X = x.cpu().numpy()
     draws = [Bootstrap.draw(X, labels, random_state, number) for number in range(n)]
     if refit is not None:
-        return Committee([refit(draw) for draw in draws], made=RETRAINED)
+        n_others = n // 3
+        members = [refit(draw) for draw in draws[n_others:]]
+        members += [
+            fit_other_kind(getattr(classifier, "model", None), *draw.rows, modality, draw.seed)
+            for draw in draws[:n_others]
+        ]
+        return Committee(members, made=MIXED if n_others else RETRAINED)
     members = [
         fit_surrogate(number, *draw.rows, modality, draw.seed) for number, draw in enumerate(draws)
     ]

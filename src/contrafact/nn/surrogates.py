@@ -1,4 +1,4 @@
-"""Models of other kinds that learn to answer as a model does which cannot be trained again."""
+"""Models of other kinds: in place of a model that cannot be trained again, or beside it."""
 
 from __future__ import annotations
 
@@ -45,10 +45,48 @@ def fit_surrogate(
         The fitted surrogate.
     """
     kinds = _kinds(modality, X.shape[-1])
-    make = kinds[number % len(kinds)]
-    model = make(random_state)
+    return _fit(kinds[number % len(kinds)], X, answers, random_state)
+
+
+def fit_other_kind(
+    model: Any,
+    X: Array,
+    labels: Array,
+    modality: str,
+    random_state: int,
+) -> Classifier:
+    """Fit a model that decides by other features than a given one.
+
+    A forest looks at single values, networks and convolutions at shapes: the other kind of a
+    forest is MiniRocket for series and logistic regression else, that of all others a forest.
+
+    Parameters
+    ----------
+    model : object
+        The model that is explained.
+    X : array of shape (n, ...)
+        Instances.
+    labels : array of shape (n,)
+        Their labels.
+    modality : {"series", "image", "row"}
+        Kind of data.
+    random_state : int
+        Seed.
+
+    Returns
+    -------
+    Classifier
+        The fitted model.
+    """
+    kinds = _kinds(modality, X.shape[-1])
+    has_trees = any(word in repr(model) for word in ("Forest", "Tree", "Boosting"))
+    make = next(kind for kind in kinds if (kind is _forest) != has_trees and kind is not _boosting)
+    return _fit(make, X, labels, random_state)
+
+
+def _fit(make: Make, X: Array, labels: Array, random_state: int) -> Classifier:
     rows = X if make is _mini_rocket else X.reshape(len(X), -1)
-    return as_classifier(model.fit(rows, answers))
+    return as_classifier(make(random_state).fit(rows, labels))
 
 
 def _kinds(modality: str, length: int) -> tuple[Make, ...]:

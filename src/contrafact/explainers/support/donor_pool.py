@@ -20,17 +20,21 @@ from .slopes_toward import discriminant_slopes, log_odds_gradient, scaled_slopes
 N_NEIGHBORS = 5
 #: a class keeps at least this many donors
 LEAST_DONORS = 3
-#: share of a class's rows that are too doubtful to be donors
-DOUBTFUL = 0.1
-#: P(target) that is asked for at most, where typical rows of a class have more
-LARGEST_GOAL = 0.99
+#: P(target) that is asked for at most, where typical rows of a class have more: rows that a model
+#: was trained on have a P close to 1, which a retrained model does not need to see to agree
+LARGEST_GOAL = 0.6
 
 
-def good_donors(X: Tensor, labels: Array | None, verdict: Verdict) -> Tensor:
+def good_donors(
+    X: Tensor,
+    labels: Array | None,
+    verdict: Verdict,
+    classes: Array,
+) -> Tensor:
     """Choose the reference rows that may be donors.
 
-    Rows whose neighbors disagree with their label, and the tenth of every class that the model is
-    least sure of, are left out, as long as a class keeps three rows.
+    Rows whose neighbors disagree with their label, and rows whose label is not the model's class,
+    are left out, as long as a class keeps three rows.
 
     Parameters
     ----------
@@ -40,6 +44,8 @@ def good_donors(X: Tensor, labels: Array | None, verdict: Verdict) -> Tensor:
         Their labels; default: the model's classes.
     verdict : Verdict
         What the model says of them.
+    classes : array of shape (classes,)
+        The classes of the model.
 
     Returns
     -------
@@ -53,9 +59,8 @@ def good_donors(X: Tensor, labels: Array | None, verdict: Verdict) -> Tensor:
     if k >= 1:
         given = label.numpy() if labels is None else labels
         doubtful |= torch.from_numpy(disagreeing_rows(to_numpy(X), given, k).mask)
-    for c in label.unique().tolist():
-        own = label == c
-        doubtful |= own & (p_own < p_own[own].quantile(DOUBTFUL))
+    if labels is not None:
+        doubtful |= torch.from_numpy(classes[label.numpy()] != labels)
     for c in label.unique().tolist():
         own = (label == c).nonzero().flatten()
         kept = own[~doubtful[own]]

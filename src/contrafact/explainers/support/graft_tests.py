@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -51,7 +52,7 @@ class LooksReal:
         """Find the edits that look real."""
         seam = self.limits.seam(x_cf, tasks.x)
         kink = self.limits.kink(x_cf, tasks.x)
-        passes = (seam <= 1) & (kink <= 1)
+        passes: Tensor = (seam <= 1) & (kink <= 1)
         if x_cf.shape[1] > 1:
             passes &= self._correlations_are_real(x_cf, tasks.x)
         return passes
@@ -61,7 +62,8 @@ class LooksReal:
         lowest = torch.minimum(self.lowest, own)
         highest = torch.maximum(self.highest, own)
         correlation = channel_correlations(x_cf)
-        return ((correlation >= lowest) & (correlation <= highest)).flatten(1).all(1)
+        real: Tensor = ((correlation >= lowest) & (correlation <= highest)).flatten(1).all(1)
+        return real
 
 
 def channel_correlations(x: Tensor) -> Tensor:
@@ -70,7 +72,8 @@ def channel_correlations(x: Tensor) -> Tensor:
     norm = centered.norm(dim=-1, keepdim=True)
     unit = centered / norm.clamp_min(torch.finfo(torch.float32).tiny)
     # a millionth of slack: the same series may be summed in another order in another batch
-    return (unit @ unit.transpose(1, 2)).mul(1e6).round().div(1e6)
+    correlation: Tensor = (unit @ unit.transpose(1, 2)).mul(1e6).round().div(1e6)
+    return correlation
 
 
 @dataclass(frozen=True)
@@ -138,7 +141,7 @@ class SurvivesNoise:
         """
         repeated = tasks.repeat(self.draws)
         number = torch.arange(self.draws, device=tasks.row.device).repeat(len(tasks))
-        noise = repeated.normal(tasks.x[0].numel(), number, stream=NOISE_STREAM)
+        noise = repeated.normal(math.prod(tasks.shape), number, stream=NOISE_STREAM)
         noise = noise.view(repeated.x.shape) * (self.sigma * self.scale)
         noisy = x_cf.repeat_interleave(self.draws, dim=0) + noise
         verdict = repeated.ask(noisy, remember=False)

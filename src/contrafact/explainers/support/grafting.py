@@ -162,14 +162,14 @@ def graft_windows(
         if turn == 0:
             search.try_cut(grid.whole, WHOLE_DONORS * variants_per_donor, variants_per_donor)
         passed = search.found
-        if tasks.feasible_set is not None and turn == 0:
+        if turn == 0:
             _search_without_tests(search, is_donor)
         grafted.append(Grafted.of(search, passed, variants_per_donor))
     return grafted
 
 
 def _search_without_tests(search: GraftSearch, is_donor: Tensor) -> None:
-    """Give up looks and noise where constraints leave nothing that passes them."""
+    """Give up looks and noise where nothing passes them, as constraints may have it."""
     looks_real = search.looks_real
     survives_noise = search.survives_noise
     search.looks_real = None
