@@ -16,8 +16,14 @@ from ..search.stretches import stretch_ids
 from ..validation import Integer, OneOf
 from .support.donor_pool import DonorKnowledge, good_donors
 from .support.graft_tests import LooksReal, SurvivesNoise
-from .support.grafting import Grafted, channel_subsets, graft_windows
-from .support.guided import FallbackExplainer
+from .support.grafting import (
+    Grafted,
+    channel_subsets,
+    graft_features,
+    graft_patches,
+    graft_windows,
+)
+from .support.guided import FallbackExplainer, FoundGuides
 
 Level = Literal["smallest", "steady", "lasting"]
 LEVELS: tuple[Level, ...] = ("smallest", "steady", "lasting")
@@ -77,7 +83,7 @@ class Graft(FallbackExplainer):
     1.0
     """
 
-    tags = Tags(modalities=("series",))
+    tags = Tags()
     rules = {
         "level": OneOf(*LEVELS),
         "n_donors": Integer(at_least=1),
@@ -130,9 +136,12 @@ class Graft(FallbackExplainer):
         super()._fit(X[self.donor_rows_], None if y is None else y[self.donor_rows_.numpy()])
         donors = self.guide_.candidates_
         self.knowledge_ = DonorKnowledge.of(self.classifier_, donors, verdict[self.donor_rows_])
-        self.looks_real_ = LooksReal.of(X)
-        scale = X.std(dim=(0, 2), correction=0)[:, None]
-        self.survives_noise_ = SurvivesNoise(scale, SIGMA, DRAWS, LEAST_DRAWS)
+        if self.modality_ == "series":
+            self.looks_real_ = LooksReal.of(X)
+        places = (0, *range(2, X.ndim))  # all but the channels, or the features of rows
+        self.scale_ = X.std(dim=places, correction=0, keepdim=True)[0]
+        self.value_range_ = (X.amin(places, keepdim=True)[0], X.amax(places, keepdim=True)[0])
+        self.survives_noise_ = SurvivesNoise(self.scale_, SIGMA, DRAWS, LEAST_DRAWS)
 
     @override
     def _explain(self, tasks: Tasks) -> Candidates:
@@ -157,10 +166,9 @@ class Graft(FallbackExplainer):
         turn = occurrence(tasks.row)
         instances = tasks.take(turn == 0)
         n_turns = int(turn.max()) + 1 if len(tasks) else 1
-        n_subsets = len(channel_subsets(tasks.shape[0]))
+        n_subsets = len(channel_subsets(tasks.shape[0])) if self.modality_ == "series" else 1
         n_donors = self._donors_at_most(n_subsets)
         size = max(1, MAX_ELEMENTS // (n_donors * n_subsets * GRAFTS_PER_DONOR))
-        noise = None if level == "smallest" else self.survives_noise_
         parts = []
         for part in instances.split(size):
             donors = self._find_guides(part, n_donors)
@@ -169,15 +177,7 @@ class Graft(FallbackExplainer):
                 ~has_donor, "the reference data hold no guide that the model puts in the class"
             )
             slope = self.knowledge_.slopes_toward(part, donors)
-            grafted = graft_windows(
-                part,
-                donors,
-                slope,
-                self.looks_real_,
-                noise,
-                self.max_rows,
-                n_turns,
-            )
+            grafted = self._graft(part, donors, slope, level, n_turns)
             parts.append([self._with_reference_rows(entry, donors.index) for entry in grafted])
         found = []
         for number in range(n_turns):
@@ -186,6 +186,26 @@ class Graft(FallbackExplainer):
             entries = Grafted.concat([part[number] for part in parts]).take(of_task)
             found.append(self._report(wanted, entries, level, first=number == 0))
         return Candidates.concat(found)
+
+    def _graft(
+        self,
+        tasks: Tasks,
+        donors: FoundGuides,
+        slope: Tensor,
+        level: Level,
+        n_turns: int,
+    ) -> list[Grafted]:
+        """Graft what suits the kind of data."""
+        noise = None if level == "smallest" else self.survives_noise_
+        if self.modality_ == "series":
+            return graft_windows(
+                tasks, donors, slope, self.looks_real_, noise, self.max_rows, n_turns
+            )
+        if self.modality_ == "image":
+            return graft_patches(
+                tasks, donors, slope, self.value_range_, noise, self.max_rows, n_turns
+            )
+        return graft_features(tasks, donors, slope, self.scale_, noise, n_turns)
 
     def _donors_at_most(self, n_subsets: int) -> int:
         """Return the donors per instance: fewer where each is tried in many sets of channels."""
@@ -230,32 +250,34 @@ class Graft(FallbackExplainer):
             x_cf = x_cf[grafted.found]
             fallback = fallback[grafted.found]
             grafted = grafted.take(grafted.found)
-        start, length, second_start, second_length = _first_two_runs(x_cf != tasks.x)
-        limits = self.looks_real_.limits
         return tasks.candidates(
             x_cf,
             donor=grafted.donor,
             second_donor=grafted.second_donor,
-            start=start,
-            length=length,
-            second_start=second_start,
-            second_length=second_length,
             level=torch.where(grafted.passed, LEVELS.index(level), -1),
-            seam=limits.seam(x_cf, tasks.x),
-            kink=limits.kink(x_cf, tasks.x),
             noise_survival=grafted.noise_survival,
             refused_by_rule=grafted.refused_by_rule,
             refused_by_noise=grafted.refused_by_noise,
             fallback=fallback,
+            **self._describe_runs(tasks, x_cf),
         )
 
+    def _describe_runs(self, tasks: Tasks, x_cf: Tensor) -> dict[str, Tensor]:
+        """Return where series were changed, and how the edges compare with real series."""
+        if self.modality_ != "series":
+            return {}
+        limits = self.looks_real_.limits
+        seam = limits.seam(x_cf, tasks.x)
+        kink = limits.kink(x_cf, tasks.x)
+        return {"seam": seam, "kink": kink, **_first_two_runs(x_cf != tasks.x)}
 
-def _first_two_runs(changed: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+
+def _first_two_runs(changed: Tensor) -> dict[str, Tensor]:
     """Return start and length of the first two runs of changed steps; -1 and 0: there is none."""
     number = stretch_ids(changed, "series")[:, 0]
-    found = []
-    for run in (1, 2):
+    runs = {}
+    for run, prefix in ((1, ""), (2, "second_")):
         inside = number == run
-        start = torch.where(inside.any(1), inside.int().argmax(1), -1)
-        found += [start, inside.sum(1)]
-    return found[0], found[1], found[2], found[3]
+        runs[f"{prefix}start"] = torch.where(inside.any(1), inside.int().argmax(1), -1)
+        runs[f"{prefix}length"] = inside.sum(1)
+    return runs

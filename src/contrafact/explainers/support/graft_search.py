@@ -448,6 +448,8 @@ class GraftSearch:
         tasks = self.tasks.take(trial.task)
         survived = tasks.affords(self.survives_noise.draws)
         able = survived.nonzero().flatten()
+        if len(able) == 0:
+            return survived
         task = trial.task[able]
         probe = self.survives_noise.probe(tasks.take(able), trial.x_cf[able])
         self._count(task.repeat_interleave(self.survives_noise.draws))

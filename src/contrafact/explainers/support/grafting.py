@@ -1,8 +1,8 @@
-"""Find the windows of donors to graft into series."""
+"""Find what to graft: windows of series, patches of images, features of rows."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 
 import torch
@@ -12,6 +12,8 @@ from ...engine import Tasks
 from .graft_search import GraftSearch
 from .graft_tests import LooksReal, SurvivesNoise
 from .guided import FoundGuides
+from .patch_grafts import patch_grafts
+from .value_grafts import graft_values
 from .window_grafts import N_JOINS, WindowGrafts, WindowGrid
 from .window_pairs import move_ends, try_pairs
 
@@ -21,8 +23,10 @@ N_CELLS = 32
 PER_ROUND, ROUNDS, PAIR_ROUNDS, END_QUESTIONS = 8, 24, 2, 5
 #: whole donors tried where no part of one is accepted
 WHOLE_DONORS = 6
-#: shared steps over all steps of two windows that count as the same answer
-SAME_WINDOW = 0.5
+#: shared values over all values of two cuts that count as the same place
+SAME_PLACE = 0.5
+#: cells per side of the grid that patches lie on
+PATCH_CELLS = 8
 #: sets of channels tried at most: all, and each alone
 MAX_SUBSETS = 16
 
@@ -152,15 +156,134 @@ def graft_windows(
         looks_real,
         survives_noise,
     )
+
+    def refine_windows() -> None:
+        try_pairs(search, grafts, PAIR_ROUNDS)
+        move_ends(search, grafts, END_QUESTIONS)
+
+    return _search_in_turns(search, n_turns, variants_per_donor, is_donor, refine_windows)
+
+
+def graft_patches(
+    tasks: Tasks,
+    donors: FoundGuides,
+    slope: Tensor,
+    value_range: tuple[Tensor, Tensor],
+    survives_noise: SurvivesNoise | None,
+    max_rows: int,
+    n_turns: int = 1,
+) -> list[Grafted]:
+    """Graft rectangles of donors into images.
+
+    Parameters
+    ----------
+    tasks : Tasks
+        One task per instance.
+    donors : FoundGuides
+        The donors of each.
+    slope : Tensor of float64, shape (n, donors, channels, height, width)
+        Derivative of the target's lead on the way to each donor.
+    value_range : pair of Tensor
+        Lowest and highest values, which broadcast against one image.
+    survives_noise : SurvivesNoise or None
+        Test of the class under noise.
+    max_rows : int
+        Model rows per task and turn.
+    n_turns : int, default=1
+        Grafts wanted per task, in different places.
+
+    Returns
+    -------
+    list of Grafted
+        One entry per turn.
+    """
+    x = tasks.x.double()
+    grafts = patch_grafts(x, donors.x.double(), PATCH_CELLS, value_range=value_range)
+    grafts.hidden.logical_and_(donors.found[:, :, None])
+    search = GraftSearch(
+        tasks,
+        grafts,
+        grafts.gains(x, slope).float(),
+        PER_ROUND,
+        max_rows,
+        None,
+        survives_noise,
+    )
+    return _search_in_turns(search, n_turns, 1, donors.found, lambda: None)
+
+
+def graft_features(
+    tasks: Tasks,
+    donors: FoundGuides,
+    slope: Tensor,
+    scale: Tensor,
+    survives_noise: SurvivesNoise | None,
+    n_turns: int = 1,
+) -> list[Grafted]:
+    """Copy values of donors into rows.
+
+    Parameters
+    ----------
+    tasks : Tasks
+        One task per instance.
+    donors : FoundGuides
+        The donors of each; those of one turn are not used in another.
+    slope : Tensor of float64, shape (n, donors, features)
+        Derivative of the target's lead on the way to each donor.
+    scale : Tensor of shape (features,)
+        Unit of each feature.
+    survives_noise : SurvivesNoise or None
+        Test of the class under noise.
+    n_turns : int, default=1
+        Answers wanted per task.
+
+    Returns
+    -------
+    list of Grafted
+        One entry per turn.
+    """
+    n_donors = donors.index.shape[1]
+    unknown = torch.full_like(tasks.row, -1)
+    grafted = []
+    for turn in range(min(n_turns, n_donors)):
+        own = slice(turn, None, n_turns)
+        values = graft_values(tasks, donors.x[:, own], slope[:, own], scale, survives_noise)
+        grafted.append(
+            Grafted(
+                values.x_cf,
+                values.found,
+                values.found & values.survived,
+                torch.where(values.found, turn + n_turns * values.donor, -1),
+                unknown,
+                torch.full_like(tasks.goal, torch.nan),
+                unknown,
+                unknown,
+            )
+        )
+    return grafted + grafted[-1:] * (n_turns - len(grafted))
+
+
+def _search_in_turns(
+    search: GraftSearch,
+    n_turns: int,
+    variants_per_donor: int,
+    is_donor: Tensor,
+    improve: Callable[[], None],
+) -> list[Grafted]:
+    """Search for one graft after another, each in another place than those before.
+
+    The first turn always has an answer where the model accepts one: a whole donor, or else a graft
+    that shows.
+    """
+    whole = int(search.size[0].argmax())
     grafted = []
     for turn in range(n_turns):
         if turn:
-            search.start_over(SAME_WINDOW)
+            search.start_over(SAME_PLACE)
         search.run(ROUNDS)
-        try_pairs(search, grafts, PAIR_ROUNDS)
-        move_ends(search, grafts, END_QUESTIONS)
+        improve()
         if turn == 0:
-            search.try_cut(grid.whole, WHOLE_DONORS * variants_per_donor, variants_per_donor)
+            search.try_cut(whole, WHOLE_DONORS * variants_per_donor, variants_per_donor)
         passed = search.found
         if turn == 0:
             _search_without_tests(search, is_donor)
