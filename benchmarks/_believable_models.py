@@ -128,6 +128,18 @@ def bootstrap(y: Array, seed: int) -> Array:
     return np.sort(np.concatenate(drawn))
 
 
+def model_exists(data: Data, kind: str) -> bool:
+    """Return whether all models of a kind were trained on a set."""
+    plan = [("seed", number) for number in range(N_EXPLAINED)]
+    plan += [("bootstrap", number) for number in range(N_COMMITTEE + N_BOOTSTRAP_JUDGES)]
+    return all(model_path(data, kind, role, number).exists() for role, number in plan)
+
+
+def model_path(data: Data, kind: str, role: str, number: int) -> Path:
+    """Return the file of a model."""
+    return MODELS / data.name / f"{kind}-{role}-{number}.joblib"
+
+
 def model(data: Data, kind: str, role: str, number: int) -> Any:
     """Load a model, or train and keep it.
 
@@ -142,7 +154,7 @@ def model(data: Data, kind: str, role: str, number: int) -> Any:
     number : int
         Which of them.
     """
-    path = MODELS / data.name / f"{kind}-{role}-{number}.joblib"
+    path = model_path(data, kind, role, number)
     if path.exists():
         return joblib.load(path)
     seed = number if role == "seed" else 100 + number

@@ -33,11 +33,11 @@ SIGMA, DRAWS, LEAST_DRAWS = 0.05, 6, 5
 #: quantile of the class's own P(target) that a lasting graft has to reach
 TYPICAL = 0.25
 #: donors at least, where many sets of channels are tried
-LEAST_DONORS = 8
+LEAST_DONORS = 16
 #: numbers of a search held at once, about; more tasks are searched in turn
 MAX_ELEMENTS = 2**23
 #: candidates per donor and set of channels, about
-GRAFTS_PER_DONOR = 1056
+GRAFTS_PER_DONOR = 600
 
 
 class Graft(FallbackExplainer):

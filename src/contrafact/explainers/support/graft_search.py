@@ -12,11 +12,11 @@ from ...engine import Tasks
 from .graft_tests import LooksReal, SurvivesNoise, log_lead
 
 #: answers that a first-order prediction is worth
-PRIOR_WEIGHT = 0.5
+PRIOR_WEIGHT = 1.0
+#: standard deviations of the lead under noise that a lead has to be above 0
+NOISE_MARGIN = 1.1
 #: smallest expected error of a prediction
 LEAST_SPREAD = 0.15
-#: a task is done when one more question is expected to shrink its edit by less than this share of x
-WORTHWHILE = 0.002
 #: exponent of the softmax that draws questions by their expected improvement
 GREED = 3.0
 #: candidates that questions are drawn from
@@ -48,6 +48,33 @@ class Grafts(Protocol):
     def make(self, x: Tensor, task: Tensor, variant: Tensor, cut: Tensor) -> Tensor:
         """Make grafts in x (n, *shape), given by task, variant and cut, (m,) each."""
         ...
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much a search asks.
+
+    Parameters
+    ----------
+    per_round : int
+        Questions per task and round.
+    worthwhile : float
+        A task is done when one more question is expected to shrink its edit by less than this
+        share of the instance.
+    max_rows : int
+        Model rows per task at most, about.
+    """
+
+    per_round: int
+    worthwhile: float
+    max_rows: int
+
+    @classmethod
+    def of(cls, tasks: Tasks, max_rows: int) -> Effort:
+        """Ask less where predictions are good: where they come from the model's own gradients."""
+        if tasks.classifier.differentiable:
+            return cls(5, 0.004, max_rows)
+        return cls(8, 0.001, max_rows)
 
 
 @dataclass(frozen=True)
@@ -121,14 +148,12 @@ class GraftSearch:
         The grafts to choose from.
     gains : Tensor of shape (n, v, w)
         First-order prediction of what each graft adds to the lead.
-    per_round : int
-        Questions per task and round.
-    max_rows : int
-        Model rows per task at most.
+    effort : Effort
+        How much to ask.
     looks_real : LooksReal or None
         Test that joins have to pass, besides those that the tasks carry.
     survives_noise : SurvivesNoise or None
-        Test of the best of each round.
+        Test of the best grafts, see `settle`.
 
     Attributes
     ----------
@@ -147,15 +172,13 @@ class GraftSearch:
         tasks: Tasks,
         grafts: Grafts,
         gains: Tensor,
-        per_round: int,
-        max_rows: int,
+        effort: Effort,
         looks_real: LooksReal | None,
         survives_noise: SurvivesNoise | None,
     ) -> None:
         self.tasks = tasks
         self.grafts = grafts
-        self.per_round = per_round
-        self.max_rows = max_rows
+        self.effort = effort
         self.looks_real = looks_real
         self.survives_noise = survives_noise
         self.before = log_lead(tasks.before, tasks.target)
@@ -168,14 +191,20 @@ class GraftSearch:
         #: expected error of the predictions, and lead that a candidate needs
         self.spread = 0.5 * self.before.abs() + 0.5
         self.need = torch.zeros_like(self.before)
-        nothing = torch.full_like(tasks.row, -1)
         self.spent = torch.zeros_like(tasks.row)
         self.refused_by_rule = torch.zeros_like(tasks.row)
         self.refused_by_noise = torch.zeros_like(tasks.row)
         self.noise_survival = torch.full_like(self.before, torch.nan)
-        self.best = Trial(
-            torch.arange(len(tasks), device=tasks.row.device),
-            tasks.x.clone(),
+        self.best = self._nothing()
+        self.best_lead = torch.zeros_like(self.before)
+        self.settled = self._nothing()
+
+    def _nothing(self) -> Trial:
+        """Return the instances themselves, in place of grafts."""
+        nothing = torch.full_like(self.tasks.row, -1)
+        return Trial(
+            torch.arange(len(self.tasks), device=nothing.device),
+            self.tasks.x.clone(),
             torch.full_like(self.before, torch.inf),
             nothing,
             nothing.clone(),
@@ -207,11 +236,8 @@ class GraftSearch:
             has_cut = cut >= 0
             similar = self.grafts.similarity(cut[has_cut]) > too_similar
             self.open[has_cut] &= ~similar[:, None]
-        self.best = replace(
-            self.best,
-            x_cf=self.tasks.x.clone(),
-            size=torch.full_like(self.before, torch.inf),
-        )
+        self.best = self._nothing()
+        self.settled = self._nothing()
         self.spent = torch.zeros_like(self.spent)
 
     def try_cut(self, cut: int, n_variants: int, step: int) -> None:
@@ -310,16 +336,16 @@ class GraftSearch:
         chosen : Tensor of int, shape (b, per_round)
             Candidates of each; some may have no expected improvement.
         """
-        worthwhile = improvement.amax(1) > WORTHWHILE
-        affordable = self.spent[task] + self.per_round <= self.max_rows
-        keep = worthwhile & affordable & self.tasks.take(task).affords(self.per_round)
+        worthwhile = improvement.amax(1) > self.effort.worthwhile
+        affordable = self.spent[task] + self.effort.per_round <= self.effort.max_rows
+        keep = worthwhile & affordable & self.tasks.take(task).affords(self.effort.per_round)
         active = task[keep]
         leaders = improvement[keep].topk(min(N_LEADERS, improvement.shape[1]), dim=1)
         tiny = torch.finfo(torch.float32).tiny
         uniform = self.tasks.take(active).uniform(leaders.values.shape[1], turn, stream=stream)
         gumbel = -(-uniform.clamp_min(tiny).log()).clamp_min(tiny).log()
         score = GREED * leaders.values.clamp_min(tiny).log() + gumbel
-        count = min(self.per_round, score.shape[1])
+        count = min(self.effort.per_round, score.shape[1])
         place = score.topk(count, dim=1).indices
         return active, leaders.indices.gather(1, place)
 
@@ -426,7 +452,10 @@ class GraftSearch:
         return Answers(trial, asked, lead, accepted)
 
     def keep(self, trial: Trial, lead: Tensor) -> None:
-        """Make accepted candidates the best of their tasks, if they survive noise.
+        """Make accepted candidates the best of their tasks.
+
+        The first of a task has to survive noise, which also tells what lead others need to survive
+        it; those are checked by `settle`.
 
         Parameters
         ----------
@@ -435,12 +464,34 @@ class GraftSearch:
         lead : Tensor of float64, shape (m,)
             Lead of the target in each.
         """
-        if self.survives_noise is not None and len(trial.task):
-            survived = self._probe(trial, lead)
+        if self.survives_noise is not None:
+            fresh = ~self.settled.size[trial.task].isfinite()
+            survived = torch.ones_like(fresh)
+            survived[fresh] = self._probe(trial.take(fresh), lead[fresh])
+            _store(self.settled, trial.take(fresh & survived))
             trial = trial.take(survived)
-        task = trial.task
-        for name, values in vars(self.best).items():
-            values[task] = getattr(trial, name).to(values)
+            lead = lead[survived]
+        _store(self.best, trial)
+        self.best_lead[trial.task] = lead
+
+    def settle(self) -> Tensor:
+        """Check that the best grafts survive noise; go back to the last that did where not.
+
+        Returns
+        -------
+        Tensor of bool, shape (n,)
+            Tasks that went back.
+        """
+        went_back = torch.zeros_like(self.found)
+        if self.survives_noise is None:
+            return went_back
+        task = (self.best.size < self.settled.size).nonzero().flatten()
+        best = self.best.take(task)
+        survived = self._probe(best, self.best_lead[task])
+        _store(self.settled, best.take(survived))
+        went_back[task[~survived]] = True
+        _store(self.best, self.settled.take(task[~survived]))
+        return went_back
 
     def _probe(self, trial: Trial, lead: Tensor) -> Tensor:
         """Return which candidates survive noise, and set the lead that others need."""
@@ -455,7 +506,7 @@ class GraftSearch:
         self._count(task.repeat_interleave(self.survives_noise.draws))
         deviation = probe.lead.std(1)
         more = lead[able] + 0.5 * deviation.clamp_min(LEAST_SPREAD / 3)
-        enough = torch.where(probe.survived, deviation, more)
+        enough = torch.where(probe.survived, NOISE_MARGIN * deviation, more)
         self.need[task] = torch.maximum(self.need[task], enough)
         self.refused_by_noise[task[~probe.survived]] += 1
         self.noise_survival[task[probe.survived]] = probe.share[probe.survived]
@@ -465,6 +516,12 @@ class GraftSearch:
     def _count(self, task: Tensor) -> None:
         """Count one model row for every entry."""
         self.spent.index_add_(0, task, torch.ones_like(task))
+
+
+def _store(best: Trial, trial: Trial) -> None:
+    """Put candidates in the places of their tasks."""
+    for name, values in vars(best).items():
+        values[trial.task] = getattr(trial, name).to(values)
 
 
 def _smallest(trial: Trial, lead: Tensor, improves: Tensor, n_tasks: int) -> Tensor:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ...engine import Tasks
-from .graft_search import GraftSearch
+from .graft_search import Effort, GraftSearch
 from .graft_tests import LooksReal, SurvivesNoise
 from .guided import FoundGuides
 from .patch_grafts import patch_grafts
@@ -18,17 +18,19 @@ from .window_grafts import N_JOINS, WindowGrafts, WindowGrid
 from .window_pairs import move_ends, try_pairs
 
 #: cells of the grid that windows lie on
-N_CELLS = 32
-#: questions per round, rounds for one window and for two, questions for the ends
-PER_ROUND, ROUNDS, PAIR_ROUNDS, END_QUESTIONS = 8, 24, 2, 5
+N_CELLS = 24
+#: rounds for one window and for two, questions for the ends
+ROUNDS, PAIR_ROUNDS, END_QUESTIONS = 24, 2, 5
+#: searches, where the best of the first does not survive noise
+ATTEMPTS = 2
 #: whole donors tried where no part of one is accepted
 WHOLE_DONORS = 6
 #: shared values over all values of two cuts that count as the same place
 SAME_PLACE = 0.5
 #: cells per side of the grid that patches lie on
 PATCH_CELLS = 8
-#: sets of channels tried at most: all, and each alone
-MAX_SUBSETS = 16
+#: channels up to which each is tried alone, and every two together
+MANY_CHANNELS, FEW_CHANNELS = 16, 6
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,9 @@ class Grafted:
 
 
 def channel_subsets(n_channels: int) -> Tensor:
-    """Return the sets of channels that are changed together: all, and each alone where few.
+    """Return the sets of channels that are changed together.
+
+    All; each alone where there are not too many; every two where there are few.
 
     Parameters
     ----------
@@ -99,12 +103,17 @@ def channel_subsets(n_channels: int) -> Tensor:
     Returns
     -------
     Tensor of bool, shape (subsets, channels)
-        The sets.
+        The sets, no two alike.
     """
     everything = torch.ones(1, n_channels, dtype=torch.bool)
-    if not 1 < n_channels < MAX_SUBSETS:
-        return everything
-    return torch.cat([everything, torch.eye(n_channels, dtype=torch.bool)])
+    alone = torch.eye(n_channels, dtype=torch.bool)
+    sets = [everything]
+    if 1 < n_channels <= MANY_CHANNELS:
+        sets.append(alone)
+    if 2 < n_channels <= FEW_CHANNELS:
+        first, second = torch.triu_indices(n_channels, n_channels, offset=1)
+        sets.append(alone[first] | alone[second])
+    return torch.cat(sets)
 
 
 def graft_windows(
@@ -151,8 +160,7 @@ def graft_windows(
         tasks,
         grafts,
         grafts.gains(x, slope).float(),
-        PER_ROUND,
-        max_rows,
+        Effort.of(tasks, max_rows),
         looks_real,
         survives_noise,
     )
@@ -204,8 +212,7 @@ def graft_patches(
         tasks,
         grafts,
         grafts.gains(x, slope).float(),
-        PER_ROUND,
-        max_rows,
+        Effort.of(tasks, max_rows),
         None,
         survives_noise,
     )
@@ -280,8 +287,11 @@ def _search_in_turns(
     for turn in range(n_turns):
         if turn:
             search.start_over(SAME_PLACE)
-        search.run(ROUNDS)
-        improve()
+        for _ in range(ATTEMPTS):
+            search.run(ROUNDS)
+            improve()
+            if not bool(search.settle().any()):
+                break
         if turn == 0:
             search.try_cut(whole, WHOLE_DONORS * variants_per_donor, variants_per_donor)
         passed = search.found
