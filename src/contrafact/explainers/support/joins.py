@@ -230,6 +230,13 @@ def tilts_are_hidden(
     after = end.clamp(max=length - 2)
     curvature = (x[..., after + 1] - x[..., after]) - step
     hidden &= (curvature.abs() <= limits.second[:, after - 1]) | (end > length - 2)
+
+    # the bends next to the edges, within the window, are the donor's own
+    bend_is_real = donor.diff(n=2).abs() <= limits.second
+    after_start = bend_is_real[..., (start - 1).clamp(0, length - 3)]
+    hidden &= after_start | (start == 0) | (start > length - 2)
+    before_end = bend_is_real[..., (end - 2).clamp(0, length - 3)]
+    hidden &= before_end | (end == length) | (end < 2)
     return hidden
 
 
