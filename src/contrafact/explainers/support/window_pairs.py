@@ -141,13 +141,15 @@ def move_ends(search: GraftSearch, grafts: WindowGrafts, questions: int) -> None
             break
         middle = (low[undecided] + high[undecided]) // 2
         answers = search.judge(ways.pick(undecided, middle, best.take(undecided)))
-        good = answers.accepted
+        accepted = answers.accepted
+        good = torch.zeros_like(answers.asked)
+        good[answers.asked] = accepted
         shorter = undecided[good]
         high[shorter] = middle[good]
         low[undecided[~good]] = middle[~good]
-        lead[shorter] = answers.lead[good]
-        best.x_cf[shorter] = answers.trial.x_cf[good]
-        best.size[shorter] = answers.trial.size[good]
+        lead[shorter] = answers.lead[accepted]
+        best.x_cf[shorter] = answers.trial.x_cf[accepted]
+        best.size[shorter] = answers.trial.size[accepted]
     moved = high < count
     search.keep(best.take(moved), lead[moved])
 
@@ -179,15 +181,19 @@ def _shortened(
     entry = torch.arange(len(task), device=task.device).repeat_interleave(n_ways)
     joins = grafts.describe(task, best.variant, best.cut).take(entry)
     length = search.tasks.shape[-1]
-    start = joins.start + inward_start.repeat(len(task)) * (joins.start > 0)
-    end = joins.end - inward_end.repeat(len(task)) * (joins.end < length)
+    start = joins.start + inward_start.repeat(len(task))
+    end = joins.end - inward_end.repeat(len(task))
+    stays_at_border = (joins.start > 0) | (start == 0)
+    stays_at_border &= (joins.end < length) | (end == length)
+    is_shorter = end - start < joins.end - joins.start
     joins = replace(joins, start=start, end=end)
     tasks = search.tasks.take(task).take(entry)
     donor, _, _ = grafts.split_variant(best.variant)
     donors = grafts.donor[task, donor].to(tasks.x)[entry]
     x_cf = tasks.project(make_grafts(tasks.x, donors, joins))
     size = (x_cf != tasks.x).flatten(1).double().mean(1)
-    is_open = (end - start >= SHORTEST_WINDOW) & (size < best.size[entry])
+    is_open = (end - start >= SHORTEST_WINDOW) & is_shorter & stays_at_border
+    is_open &= (size > 0) & (size < best.size[entry])
     if search.looks_real is not None:
         is_open &= search.looks_real.passes(tasks, x_cf)
     size = torch.where(is_open, size, torch.inf)
