@@ -66,9 +66,7 @@ def test_similarity_is_shared_steps_over_all_steps():
     which = torch.tensor([[0, 5], [7, 11]])
     similarity = grid.similarity(which)
     assert similarity.shape == (2, 2, len(grid.start))
-    sets = [
-        set(range(s, e)) for s, e in zip(grid.start.tolist(), grid.end.tolist(), strict=True)
-    ]
+    sets = [set(range(s, e)) for s, e in zip(grid.start.tolist(), grid.end.tolist(), strict=True)]
     for place in ((0, 0), (0, 1), (1, 0), (1, 1)):
         own = sets[which[place]]
         expected = [len(own & other) / len(own | other) for other in sets]
@@ -131,7 +129,7 @@ def test_only_the_window_and_the_channels_of_the_set_change(series, donors):
 def test_a_graft_comes_from_the_donor_of_its_variant(series, donors):
     grafts, _ = grafts_of(series, donors)
     number, variant, window = every(grafts)
-    donor, subset, tilted = grafts.split_variant(variant)
+    donor, subset, _ = grafts.split_variant(variant)
     whole = (window == grafts.grid.whole) & (subset == 0)
     x_cf = grafts.make(series, number, variant, window)
     assert torch.equal(x_cf[whole], donors[number, donor][whole])
@@ -146,9 +144,7 @@ def test_hidden_tilts_are_those_without_seam_or_kink(series, donors, looseness):
     number, variant, window = every(grafts)
     _, _, tilted = grafts.split_variant(variant)
     x_cf = grafts.make(series, number, variant, window)
-    worst = torch.maximum(
-        limits.seam(x_cf, series[number]), limits.kink(x_cf, series[number])
-    )
+    worst = torch.maximum(limits.seam(x_cf, series[number]), limits.kink(x_cf, series[number]))
     hidden = grafts.hidden[number, variant, window]
     clear = tilted & ((worst - 1).abs() > 1e-6)
     assert torch.equal(hidden[clear], (worst <= 1)[clear])
@@ -179,9 +175,7 @@ def test_hidden_fades_whose_ramps_do_not_meet_have_no_seam_or_kink(series, donor
 def test_ramps_at_the_end_mirror_those_at_the_start(series, donors):
     grafts, limits = grafts_of(series, donors, looseness=0.5)
     backward = RealDifferences(limits.first.flip(-1), limits.second.flip(-1))
-    grid = WindowGrid(
-        (LENGTH - grafts.grid.edges).flip(0), grafts.grid.first, grafts.grid.last
-    )
+    grid = WindowGrid((LENGTH - grafts.grid.edges).flip(0), grafts.grid.first, grafts.grid.last)
     mirrored = WindowGrafts.of(series.flip(-1), donors.flip(-1), grid, SUBSETS, backward)
     assert torch.equal(mirrored.ramp_in.flip(-1), grafts.ramp_out)
     assert torch.equal(mirrored.ramp_out.flip(-1), grafts.ramp_in)

@@ -32,7 +32,7 @@ class WindowModel:
     @property
     def asked(self):
         """Number of rows, and of different rows, that it was asked about."""
-        rows = np.array(self.rows).reshape(len(self.rows), -1)
+        rows = np.array(self.rows).reshape(len(self.rows), LENGTH)
         return len(rows), len(np.unique(rows, axis=0))
 
     def slope(self, length=LENGTH):

@@ -186,6 +186,13 @@ class GraftSearch:
         self.size = grafts.sizes().to(gains)
         self.kinship = grafts.kinship().to(gains)
         self.open = grafts.hidden.clone()
+        self.answered = torch.zeros_like(self.open)
+        #: values changed by earlier answers
+        self.taken: list[Tensor] = []
+        self.too_similar = 1.0
+        #: cuts similar to those of earlier answers, and numbers of the pairs asked about
+        self.closed = torch.zeros_like(self.open[:, 0])
+        self.pairs_asked = torch.empty(0, dtype=torch.long, device=tasks.row.device)
         self.error_sum = torch.zeros_like(gains)
         self.weight_sum = torch.zeros_like(gains)
         #: expected error of the predictions, and lead that a candidate needs
@@ -225,17 +232,20 @@ class GraftSearch:
     # --- the search
 
     def start_over(self, too_similar: float) -> None:
-        """Look for another graft of every task: cuts similar to the best so far are closed.
+        """Look for another graft of every task: what is similar to the best so far is closed.
 
         Parameters
         ----------
         too_similar : float
-            Shared values over all values, above which a cut is closed.
+            Shared values over all values, above which a cut or a candidate is closed.
         """
         for cut in (self.best.cut, self.best.second_cut):
             has_cut = cut >= 0
             similar = self.grafts.similarity(cut[has_cut]) > too_similar
             self.open[has_cut] &= ~similar[:, None]
+            self.closed[has_cut] |= similar
+        self.taken.append(self.best.x_cf != self.tasks.x)
+        self.too_similar = too_similar
         self.best = self._nothing()
         self.settled = self._nothing()
         self.spent = torch.zeros_like(self.spent)
@@ -370,6 +380,7 @@ class GraftSearch:
         answers = self.ask(trial)
         answered = torch.zeros_like(usable)
         answered[usable] = answers.asked
+        self.answered[task, variant, cut] |= answered
         lead = torch.zeros_like(self.prior[task, variant, cut])
         lead[answered] = answers.lead.to(lead)
         self._learn(active, variant, cut, answered, lead)
@@ -437,7 +448,12 @@ class GraftSearch:
         """
         tasks = self.tasks.take(trial.task)
         x_cf = tasks.project(trial.x_cf)
-        asked = (x_cf != tasks.x).flatten(1).any(1)
+        changed = (x_cf != tasks.x).flatten(1)
+        asked = changed.any(1)
+        for taken in self.taken:
+            own = taken[trial.task].flatten(1)
+            shared = (own & changed).sum(1) / (own | changed).sum(1).clamp(min=1)
+            asked &= shared <= self.too_similar
         if self.looks_real is not None:
             asked &= self.looks_real.passes(tasks, x_cf)
         trial = replace(trial, x_cf=x_cf).take(asked)

@@ -308,9 +308,13 @@ def _search_without_tests(search: GraftSearch, is_donor: Tensor) -> None:
     search.looks_real = None
     search.survives_noise = None
     missing = ~search.found
-    search.open = (is_donor & missing[:, None])[:, :, None].expand_as(search.open).clone()
+    still_open = search.open
+    # what the rule refused it would refuse again; what noise refused may do now
+    refused = search.answered & (search.refused_by_noise == 0)[:, None, None]
+    search.open = (is_donor & missing[:, None])[:, :, None] & ~refused
     search.need = torch.where(missing, 0.0, search.need)
     search.spent = torch.where(missing, 0, search.spent)
     search.run(ROUNDS)
+    search.open = still_open
     search.looks_real = looks_real
     search.survives_noise = survives_noise

@@ -38,27 +38,29 @@ def try_pairs(search: GraftSearch, grafts: WindowGrafts, rounds: int) -> None:
     before = search.before[:, None, None].to(search.prior)
     for turn in range(rounds):
         gain = search.predictions(everything) - before
-        part = _promising_parts(search, grafts, gain)  # (n, parts)
+        part, is_useful = _promising_parts(search, grafts, gain)  # (n, parts)
         variant = part // n_cuts
         cut = part % n_cuts
         size = search.size[variant, cut]
         gain = gain.flatten(1).gather(1, part)
-        start = grafts.grid.start[cut]
-        end = grafts.grid.end[cut]
-        apart = start[:, :, None] >= end[:, None, :] + LEAST_GAP
-        apart |= _share_no_channel(grafts, variant)
         total = size[:, :, None] + size[:, None, :]
         predicted = before + gain[:, :, None] + gain[:, None, :]
         improvement = search.expected_improvement(everything, predicted, total, WORTH_A_SECOND)
-        improvement = (improvement * apart).flatten(1)
+        improvement *= is_useful[:, :, None] & is_useful[:, None, :]
+        improvement *= _can_be_joined(grafts, variant, cut)
+        number = _pair_numbers(part, search.prior[0].numel())
+        improvement *= ~torch.isin(number, search.pairs_asked)
+        improvement = improvement.flatten(1)
         active, chosen = search.draw(everything, improvement, turn, PAIR_STREAM)
         if len(active) == 0:
             return
         useful = improvement[active].gather(1, chosen) > 0
         task = active[:, None].expand_as(chosen)[useful]
+        pair = number.flatten(1)[task, chosen[useful]]
+        search.pairs_asked = torch.cat([search.pairs_asked, pair])
         n_parts = part.shape[1]
-        later = chosen[useful] // n_parts
-        earlier = chosen[useful] % n_parts
+        first = chosen[useful] // n_parts
+        second = chosen[useful] % n_parts
         search.ask(
             Trial(
                 task,
@@ -66,24 +68,47 @@ def try_pairs(search: GraftSearch, grafts: WindowGrafts, rounds: int) -> None:
                     search.tasks.x,
                     grafts,
                     task,
-                    (variant[task, later], cut[task, later]),
-                    (variant[task, earlier], cut[task, earlier]),
+                    (variant[task, first], cut[task, first]),
+                    (variant[task, second], cut[task, second]),
                 ),
-                total[task, later, earlier],
-                variant[task, later],
-                cut[task, later],
-                variant[task, earlier],
-                cut[task, earlier],
+                total[task, first, second],
+                variant[task, first],
+                cut[task, first],
+                variant[task, second],
+                cut[task, second],
             )
         )
 
 
-def _promising_parts(search: GraftSearch, grafts: WindowGrafts, gain: Tensor) -> Tensor:
-    """Return the grafts with the largest gain for their size, (n, parts)."""
+def _promising_parts(
+    search: GraftSearch,
+    grafts: WindowGrafts,
+    gain: Tensor,
+) -> tuple[Tensor, Tensor]:
+    """Return the grafts with the largest gain for their size, and which are useful, (n, parts)."""
     small = search.size < LARGEST_PART * search.size_to_beat[:, None, None]
-    useful = grafts.hidden & small & (gain > 0)
+    useful = grafts.hidden & small & (gain > 0) & ~search.closed[:, None]
     merit = torch.where(useful, gain / search.size.sqrt(), -torch.inf).flatten(1)
-    return merit.topk(min(N_PARTS, merit.shape[1]), dim=1).indices
+    best = merit.topk(min(N_PARTS, merit.shape[1]), dim=1)
+    return best.indices, best.values.isfinite()
+
+
+def _pair_numbers(part: Tensor, n_grafts: int) -> Tensor:
+    """Give a number to every pair of parts (n, parts) of every task, (n, parts, parts)."""
+    task = torch.arange(len(part), device=part.device)[:, None, None]
+    return (task * n_grafts + part[:, :, None]) * n_grafts + part[:, None, :]
+
+
+def _can_be_joined(grafts: WindowGrafts, variant: Tensor, cut: Tensor) -> Tensor:
+    """Return which pairs of parts (n, parts) do not touch, the first before the second."""
+    start = grafts.grid.start[cut]
+    end = grafts.grid.end[cut]
+    apart = start[:, None, :] >= end[:, :, None] + LEAST_GAP
+    # of two that start at the same step, the one that is listed first
+    n_parts = cut.shape[1]
+    place = start * n_parts + torch.arange(n_parts, device=cut.device)
+    is_before = place[:, :, None] < place[:, None, :]
+    return apart | (is_before & _share_no_channel(grafts, variant))
 
 
 def _share_no_channel(grafts: WindowGrafts, variant: Tensor) -> Tensor:
@@ -97,13 +122,13 @@ def _join_pair(
     x: Tensor,
     grafts: WindowGrafts,
     task: Tensor,
-    later: tuple[Tensor, Tensor],
-    earlier: tuple[Tensor, Tensor],
+    first: tuple[Tensor, Tensor],
+    second: tuple[Tensor, Tensor],
 ) -> Tensor:
     """Make both grafts (variant, cut) in the same series."""
-    with_later = grafts.make(x, task, *later)
-    with_earlier = grafts.make(x, task, *earlier)
-    return torch.where(with_later != x[task], with_later, with_earlier)
+    with_first = grafts.make(x, task, *first)
+    with_second = grafts.make(x, task, *second)
+    return torch.where(with_first != x[task], with_first, with_second)
 
 
 def move_ends(search: GraftSearch, grafts: WindowGrafts, questions: int) -> None:
