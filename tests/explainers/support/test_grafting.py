@@ -224,12 +224,17 @@ def test_the_first_graft_does_not_depend_on_how_many_are_wanted(open_tasks):
 # --- the rest -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("channels", "sets"), [(1, 1), (2, 3), (3, 4), (15, 16), (16, 1), (40, 1)])
-def test_sets_of_channels_are_all_and_each_alone(channels, sets):
+@pytest.mark.parametrize(
+    ("channels", "sets"), [(1, 1), (2, 3), (3, 7), (6, 22), (7, 8), (16, 17), (17, 1)]
+)
+def test_sets_of_channels_are_all_then_each_alone_then_every_two(channels, sets):
     subsets = channel_subsets(channels)
     assert subsets.shape == (sets, channels)
+    assert len(subsets.unique(dim=0)) == sets
     assert subsets[0].all()
-    assert torch.equal(subsets[1:], torch.eye(channels, dtype=torch.bool)[: sets - 1])
+    if sets > 1:
+        assert torch.equal(subsets[1 : channels + 1], torch.eye(channels, dtype=torch.bool))
+    assert (subsets[channels + 1 :].sum(1) == 2).all()
 
 
 def test_grafted_is_taken_and_joined_by_task(open_tasks):

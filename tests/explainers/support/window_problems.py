@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from contrafact.explainers.support.graft_search import GraftSearch
+from contrafact.explainers.support.graft_search import Effort, GraftSearch
 from contrafact.explainers.support.graft_tests import LooksReal
 from contrafact.explainers.support.window_grafts import WindowGrafts, WindowGrid
 
@@ -80,4 +80,5 @@ def graft_problem(open_tasks, windows, *, n=6, n_donors=5, n_cells=32, **options
 def graft_search(problem, *, max_rows=250, noise=None, per_round=8):
     """Return a search on a problem."""
     _, tasks, grafts, gains, looks_real = problem
-    return GraftSearch(tasks, grafts, gains, per_round, max_rows, looks_real, noise)
+    effort = Effort(per_round, 0.002, max_rows)
+    return GraftSearch(tasks, grafts, gains, effort, looks_real, noise)
