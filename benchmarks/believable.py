@@ -58,7 +58,7 @@ METHODS: dict[str, tuple[cf.Explainer, dict[str, Any]]] = {
 }
 #: methods that are run on the first seed only, and on sets up to this length
 COSTLY = ("TSEvo", "TSEvo, minimal")
-COSTLY_LENGTH = 150
+COSTLY_LENGTH = 100
 ON_ALL_SEEDS = (
     "Graft, smallest",
     "Graft",
@@ -130,6 +130,7 @@ def run_cell(data: Data, kind: str, seed: int) -> pd.DataFrame:
             options["committee"] = given[options["committee"]]
         fitted = explainer.fit(explained, data.X_train, data.y_train)
         result, seconds = timed(lambda f=fitted, o=options: f.explain(X, target, **o))
+        print(f"  {name}: {seconds.cpu:.1f} s", flush=True)
         frame = measure(result, data, explained, judges, members, limits)
         frame["cpu"] = seconds.cpu / len(X)
         frame.insert(0, "method", name)
@@ -224,7 +225,11 @@ def main() -> None:
                 cell = run_cell(data, kind, seed)
                 CELLS.mkdir(parents=True, exist_ok=True)
                 cell.to_parquet(path)
-                print(path.stem, cell.groupby("method")["changed"].mean().round(3).to_dict(), flush=True)
+                print(
+                    path.stem,
+                    cell.groupby("method")["changed"].mean().round(3).to_dict(),
+                    flush=True,
+                )
     answers = pd.concat([pd.read_parquet(path) for path in sorted(CELLS.glob("*.parquet"))])
     write_results(answers.reset_index(drop=True))
 

@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from ...engine import Tasks
-from .graft_search import Effort, GraftSearch
+from .graft_search import GraftSearch
 from .graft_tests import LooksReal, SurvivesNoise
+from .graft_trials import Effort
 from .guided import FoundGuides
 from .patch_grafts import patch_grafts
 from .value_grafts import graft_values

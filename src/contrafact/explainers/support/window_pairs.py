@@ -7,7 +7,8 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from .graft_search import PAIR_STREAM, GraftSearch, Trial
+from .graft_search import PAIR_STREAM, GraftSearch
+from .graft_trials import Trial
 from .joins import make_grafts
 from .window_grafts import SHORTEST_WINDOW, WindowGrafts
 
