@@ -240,10 +240,9 @@ class Graft(FallbackExplainer):
         fallback = torch.zeros_like(grafted.found)
         if first:
             missing = ~grafted.found
-            line, on_line = self._fall_back(tasks.take(missing), x_cf[missing])
+            left = tasks.take(missing)
             x_cf = x_cf.clone()
-            x_cf[missing] = line
-            fallback[missing] = on_line
+            x_cf[missing], fallback[missing] = self._fall_back(left, self._last_resort(left))
         else:
             # a further answer that was not found is left out
             tasks = tasks.take(grafted.found)
@@ -261,6 +260,15 @@ class Graft(FallbackExplainer):
             fallback=fallback,
             **self._describe_runs(tasks, x_cf),
         )
+
+    def _last_resort(self, tasks: Tasks) -> Tensor:
+        """Return the best that was tried; the nearest donor where the budget allowed no trial."""
+        best = tasks.best_attempts()
+        untried = (best == tasks.x).flatten(1).all(1)
+        if bool(untried.any()):
+            idle = tasks.take(untried)
+            best[untried] = idle.project(self._find_guides(idle).x[:, 0])
+        return best
 
     def _describe_runs(self, tasks: Tasks, x_cf: Tensor) -> dict[str, Tensor]:
         """Return where series were changed, and how the edges compare with real series."""
