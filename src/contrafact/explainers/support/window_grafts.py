@@ -19,6 +19,8 @@ from .joins import (
 
 #: a window is at least this long: one changed value is a spike, not a stretch
 SHORTEST_WINDOW = 2
+#: shorter series have no bends to compare with; they are replaced as a whole
+SHORTEST_SERIES = 3
 #: tilted and faded
 N_JOINS = 2
 #: what an answer about a window says about the same window joined otherwise, of another donor, or
@@ -50,7 +52,8 @@ class WindowGrid:
         n_edges = min(length, n_cells) + 1
         edges = torch.linspace(0, length, n_edges).round().long()
         first, last = torch.triu_indices(n_edges, n_edges, offset=1)
-        long_enough = edges[last] - edges[first] >= SHORTEST_WINDOW
+        shortest = length if length < SHORTEST_SERIES else SHORTEST_WINDOW
+        long_enough = edges[last] - edges[first] >= shortest
         return cls(edges, first[long_enough], last[long_enough])
 
     @property
@@ -134,6 +137,13 @@ class WindowGrafts:
             All of them, with a mask of those that do not show.
         """
         series = x[:, None]
+        if x.shape[-1] < SHORTEST_SERIES:
+            n_variants = donor.shape[1] * len(subsets) * N_JOINS
+            no_ramp = torch.zeros_like(donor[..., :1], dtype=torch.long)
+            no_ramp = no_ramp.expand(-1, -1, -1, len(grid.edges))
+            whole = torch.ones_like(x[:, 0, :1], dtype=torch.bool)
+            whole = whole[:, :, None].repeat(1, n_variants, len(grid.first))
+            return cls(grid, donor, subsets, no_ramp, no_ramp, whole)
         ramp_in = shortest_ramps(series, donor, grid.edges, limits)
         backward = RealDifferences(limits.first.flip(-1), limits.second.flip(-1))
         ramp_out = shortest_ramps(
