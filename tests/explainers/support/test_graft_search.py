@@ -140,7 +140,7 @@ def test_it_ends_where_nothing_better_is_expected(open_tasks):
     search.run(200)
     assert (search.spent < 150).all()
     everything = torch.arange(len(problem[1]))
-    left = search.expected_improvement(everything, search.predictions(everything), search.size)
+    left = search.expected_improvement(everything, search.leads.of(everything), search.size)
     assert (left * search.open).amax() < 0.01
 
 
@@ -163,12 +163,12 @@ def test_predictions_start_at_first_order_and_learn(open_tasks):
     everything = torch.arange(len(tasks))
     place, lead = leads_of_all(problem)
     before = log_lead(tasks.before, tasks.target)
-    start = search.predictions(everything)
+    start = search.leads.of(everything)
     torch.testing.assert_close(start, (before[:, None, None] + 0.3 * gains).float())
-    error = [(search.predictions(everything)[place] - lead).square().mean()]
+    error = [(search.leads.of(everything)[place] - lead).square().mean()]
     for rounds in (2, 6):
         search.run(rounds)
-        error.append((search.predictions(everything)[place] - lead).square().mean())
+        error.append((search.leads.of(everything)[place] - lead).square().mean())
     assert error[1] < 0.95 * error[0]
     assert error[2] < 0.95 * error[0]
 
@@ -178,19 +178,19 @@ def test_an_answer_moves_its_neighbors_by_their_similarity(open_tasks):
     search = graft_search((model, tasks, grafts, 0 * gains, looks_real))
     first = torch.tensor([0])
     cut = int(((grafts.grid.start == 20) & (grafts.grid.end == 28)).nonzero())
-    before = search.predictions(first)
+    before = search.leads.of(first)
     search.open[0, 0, cut] = True
     search.looks_real = None
     search._ask_about(first, torch.tensor([[cut]]))
-    moved = (search.predictions(first) - before)[0]
+    moved = (search.leads.of(first) - before)[0]
     assert moved[0, cut] > 0
     similarity = grafts.grid.similarity(torch.tensor(cut))
     assert (moved[:, similarity == 0] == 0).all()
     order = similarity.argsort()
     assert (moved[0, order].diff() >= -1e-6).all()
     assert (moved[1:, cut] < moved[0, cut]).all()
-    others = search.predictions(torch.arange(1, len(tasks)))
-    assert torch.equal(others, search.prior[1:])
+    others = search.leads.of(torch.arange(1, len(tasks)))
+    assert torch.equal(others, search.leads.prior[1:])
 
 
 def test_small_and_likely_grafts_are_expected_to_improve_most(open_tasks):

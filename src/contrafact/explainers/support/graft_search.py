@@ -8,15 +8,12 @@ import torch
 from torch import Tensor
 
 from ...engine import Tasks
+from .graft_predictions import LEAST_SPREAD, LeadPredictions
 from .graft_tests import LooksReal, SurvivesNoise, log_lead
 from .graft_trials import Answers, Effort, Grafts, Trial, smallest, store
 
-#: answers that a first-order prediction is worth
-PRIOR_WEIGHT = 1.0
 #: standard deviations of the lead under noise that a lead has to be above 0
 NOISE_MARGIN = 1.1
-#: smallest expected error of a prediction
-LEAST_SPREAD = 0.15
 #: exponent of the softmax that draws questions by their expected improvement
 GREED = 3.0
 #: candidates that questions are drawn from
@@ -28,14 +25,11 @@ SINGLE_STREAM, PAIR_STREAM = 11, 13
 class GraftSearch:
     """Look for the smallest accepted graft of every task.
 
-    The lead of the target after graft i is predicted to first order, corrected by the errors e_j
-    of the predictions about the grafts j that the model was asked about:
+    In each round the model is asked about grafts with a large expected improvement
 
-        m_i = prior_i + Σ_j s_ij e_j / (λ + Σ_j s_ij)
+        P(accepted) · (size of the best − size)
 
-    where s_ij is the share of values that i and j have in common. In each round the model is asked
-    about grafts with a large expected improvement P(accepted) · (size of the best − size), drawn by
-    a softmax.
+    drawn by a softmax. P comes from `LeadPredictions`, which learn from the answers.
 
     Parameters
     ----------
@@ -79,9 +73,8 @@ class GraftSearch:
         self.looks_real = looks_real
         self.survives_noise = survives_noise
         self.before = log_lead(tasks.before, tasks.target)
-        self.prior = self.before[:, None, None].to(gains) + gains
+        self.leads = LeadPredictions(grafts, self.before, gains)
         self.size = grafts.sizes().to(gains)
-        self.kinship = grafts.kinship().to(gains)
         self.open = grafts.hidden.clone()
         self.answered = torch.zeros_like(self.open)
         #: values changed by earlier answers
@@ -90,10 +83,7 @@ class GraftSearch:
         #: cuts similar to those of earlier answers, and numbers of the pairs asked about
         self.closed = torch.zeros_like(self.open[:, 0])
         self.pairs_asked = torch.empty(0, dtype=torch.long, device=tasks.row.device)
-        self.error_sum = torch.zeros_like(gains)
-        self.weight_sum = torch.zeros_like(gains)
-        #: expected error of the predictions, and lead that a candidate needs
-        self.spread = 0.5 * self.before.abs() + 0.5
+        #: lead that a candidate needs to survive noise
         self.need = torch.zeros_like(self.before)
         self.spent = torch.zeros_like(tasks.row)
         self.refused_by_rule = torch.zeros_like(tasks.row)
@@ -170,17 +160,13 @@ class GraftSearch:
         """Ask about single grafts, round by round, until nothing better is expected."""
         running = torch.arange(len(self.tasks), device=self.tasks.row.device)
         for turn in range(rounds):
-            predicted = self.predictions(running)
+            predicted = self.leads.of(running)
             improvement = self.expected_improvement(running, predicted, self.size)
             improvement *= self.open[running]
             running, chosen = self.draw(running, improvement.flatten(1), turn, SINGLE_STREAM)
             if len(running) == 0:
                 return
             self._ask_about(running, chosen)
-
-    def predictions(self, task: Tensor) -> Tensor:
-        """Return the lead expected after each graft of some tasks, (a, v, w)."""
-        return self.prior[task] + self.error_sum[task] / (PRIOR_WEIGHT + self.weight_sum[task])
 
     def expected_improvement(
         self,
@@ -208,7 +194,7 @@ class GraftSearch:
             The improvement in size.
         """
         need = self.need[task].to(prediction)
-        spread = self.spread[task].to(prediction)
+        spread = self.leads.spread[task].to(prediction)
         margin = (prediction - need[:, None, None]) / spread[:, None, None]
         # the logistic function of 1.7 z is close to the normal distribution function of z
         probability = torch.sigmoid(1.7 * margin)
@@ -258,7 +244,7 @@ class GraftSearch:
 
     def _ask_about(self, active: Tensor, chosen: Tensor) -> None:
         """Ask about single grafts, chosen (a, k) for the tasks `active`, and learn from it."""
-        n_cuts = self.prior.shape[2]
+        n_cuts = self.open.shape[2]
         variant = chosen // n_cuts
         cut = chosen % n_cuts
         task = active[:, None].expand_as(chosen)
@@ -278,35 +264,9 @@ class GraftSearch:
         answered = torch.zeros_like(usable)
         answered[usable] = answers.asked
         self.answered[task, variant, cut] |= answered
-        lead = torch.zeros_like(self.prior[task, variant, cut])
+        lead = torch.zeros_like(chosen, dtype=self.size.dtype)
         lead[answered] = answers.lead.to(lead)
-        self._learn(active, variant, cut, answered, lead)
-
-    def _learn(
-        self,
-        active: Tensor,
-        variant: Tensor,
-        cut: Tensor,
-        answered: Tensor,
-        lead: Tensor,
-    ) -> None:
-        """Correct the predictions by answers (a, k) about grafts of the tasks `active`."""
-        task = active[:, None]
-        known = self.error_sum[task, variant, cut]
-        weight = self.weight_sum[task, variant, cut]
-        prior = self.prior[task, variant, cut]
-        surprise = lead - prior - known / (PRIOR_WEIGHT + weight)
-        mean_square = (surprise.square() * answered).sum(1) / answered.sum(1).clamp(min=1)
-        seen = answered.any(1)
-        spread = 0.5 * self.spread[active] + 0.5 * mean_square.sqrt()
-        self.spread[active[seen]] = spread[seen].clamp_min(LEAST_SPREAD).to(self.spread)
-
-        error = lead - prior
-        similarity = self.grafts.similarity(cut).to(error)  # (a, k, w)
-        kinship = self.kinship[variant] * answered[..., None]  # (a, k, v)
-        weighted = kinship * error[..., None]
-        self.error_sum[active] += torch.einsum("akv,akw->avw", weighted, similarity)
-        self.weight_sum[active] += torch.einsum("akv,akw->avw", kinship, similarity)
+        self.leads.learn(active, variant, cut, answered, lead)
 
     # --- answers
 

@@ -34,11 +34,11 @@ def try_pairs(search: GraftSearch, grafts: WindowGrafts, rounds: int) -> None:
     rounds : int
         Rounds of questions.
     """
-    n_cuts = search.prior.shape[2]
+    n_cuts = search.leads.prior.shape[2]
     everything = torch.arange(len(search.tasks), device=search.tasks.row.device)
-    before = search.before[:, None, None].to(search.prior)
+    before = search.before[:, None, None].to(search.leads.prior)
     for turn in range(rounds):
-        gain = search.predictions(everything) - before
+        gain = search.leads.of(everything) - before
         part, is_useful = _promising_parts(search, grafts, gain)  # (n, parts)
         variant = part // n_cuts
         cut = part % n_cuts
@@ -49,7 +49,7 @@ def try_pairs(search: GraftSearch, grafts: WindowGrafts, rounds: int) -> None:
         improvement = search.expected_improvement(everything, predicted, total, WORTH_A_SECOND)
         improvement *= is_useful[:, :, None] & is_useful[:, None, :]
         improvement *= _can_be_joined(grafts, variant, cut)
-        number = _pair_numbers(part, search.prior[0].numel())
+        number = _pair_numbers(part, search.leads.prior[0].numel())
         improvement *= ~torch.isin(number, search.pairs_asked)
         improvement = improvement.flatten(1)
         active, chosen = search.draw(everything, improvement, turn, PAIR_STREAM)
