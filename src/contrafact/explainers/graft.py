@@ -12,9 +12,10 @@ from typing_extensions import override
 from ..engine import Candidates, Tags, Tasks
 from ..models.classifier import Array
 from ..numerics import occurrence
+from ..numerics.differences import RealDifferences
 from ..search.stretches import stretch_ids
 from ..validation import Integer, OneOf
-from .support.donor_pool import DonorKnowledge, good_donors
+from .support.donor_pool import DonorKnowledge, WayToDonors, good_donors
 from .support.graft_tests import LooksReal, SurvivesNoise
 from .support.grafting import (
     Grafted,
@@ -37,7 +38,7 @@ LEAST_DONORS = 16
 #: numbers of a search held at once, about; more tasks are searched in turn
 MAX_ELEMENTS = 2**23
 #: candidates per donor and set of channels, about
-GRAFTS_PER_DONOR = 600
+GRAFTS_PER_DONOR = 1400
 
 
 class Graft(FallbackExplainer):
@@ -59,9 +60,10 @@ class Graft(FallbackExplainer):
       its own series, at most 0.6), and convinces every member of a committee of retrained models
       (`committee="auto"` unless another is given).
 
-    Donors are the nearest reference series that the model puts firmly in the target class and whose
-    own neighbors agree. Which windows to ask about is decided by first-order predictions that learn
-    from every answer (`GraftSearch`). Where no stretch is accepted, x' is a whole donor.
+    Donors are the nearest reference series that the model puts in the target class and whose own
+    neighbors agree, as they are and moved by a twelfth of their length. Which windows to ask about
+    is decided by predictions that learn from every answer (`GraftSearch`). Where no stretch is
+    accepted, x' is a whole donor.
 
     Parameters
     ----------
@@ -93,6 +95,7 @@ class Graft(FallbackExplainer):
     info_keys = {
         "donor": "reference row that the (first) window comes from",
         "second_donor": "reference row that the second window comes from; -1: there is none",
+        "shift": "steps by which the first donor was moved to the right",
         "start": "first time step of the first changed run",
         "length": "time steps of the first changed run",
         "second_start": "first time step of the second changed run; -1: there is none",
@@ -121,7 +124,11 @@ class Graft(FallbackExplainer):
     @override
     @classmethod
     def _get_test_params(cls) -> list[dict[str, Any]]:
-        return [{}, {"level": "lasting", "max_rows": 60}, {"level": "smallest", "spread": "front"}]
+        return [
+            {},
+            {"level": "lasting", "max_rows": 40, "n_donors": 4},
+            {"spread": "front", "max_rows": 24, "n_donors": 4},
+        ]
 
     @override
     def _default_committee(self) -> Literal["auto"] | None:
@@ -138,6 +145,7 @@ class Graft(FallbackExplainer):
         self.knowledge_ = DonorKnowledge.of(self.classifier_, donors, verdict[self.donor_rows_])
         if self.modality_ == "series":
             self.looks_real_ = LooksReal.of(X)
+            self.differences_ = RealDifferences.of(X)
         places = (0, *range(2, X.ndim))  # all but the channels, or the features of rows
         self.scale_ = X.std(dim=places, correction=0, keepdim=True)[0]
         self.value_range_ = (X.amin(places, keepdim=True)[0], X.amax(places, keepdim=True)[0])
@@ -176,8 +184,8 @@ class Graft(FallbackExplainer):
             part.refuse(
                 ~has_donor, "the reference data hold no guide that the model puts in the class"
             )
-            slope = self.knowledge_.slopes_toward(part, donors)
-            grafted = self._graft(part, donors, slope, level, n_turns)
+            way = self.knowledge_.way_to(part, donors)
+            grafted = self._graft(part, donors, way, level, n_turns)
             parts.append([self._with_reference_rows(entry, donors.index) for entry in grafted])
         found = []
         for number in range(n_turns):
@@ -191,7 +199,7 @@ class Graft(FallbackExplainer):
         self,
         tasks: Tasks,
         donors: FoundGuides,
-        slope: Tensor,
+        way: WayToDonors,
         level: Level,
         n_turns: int,
     ) -> list[Grafted]:
@@ -199,13 +207,13 @@ class Graft(FallbackExplainer):
         noise = None if level == "smallest" else self.survives_noise_
         if self.modality_ == "series":
             return graft_windows(
-                tasks, donors, slope, self.looks_real_, noise, self.max_rows, n_turns
+                tasks, donors, way, self.looks_real_, noise, self.max_rows, n_turns
             )
         if self.modality_ == "image":
             return graft_patches(
-                tasks, donors, slope, self.value_range_, noise, self.max_rows, n_turns
+                tasks, donors, way, self.value_range_, noise, self.max_rows, n_turns
             )
-        return graft_features(tasks, donors, slope, self.scale_, noise, n_turns)
+        return graft_features(tasks, donors, way, self.scale_, noise, n_turns)
 
     def _donors_at_most(self, n_subsets: int) -> int:
         """Return the donors per instance: fewer where each is tried in many sets of channels."""
@@ -253,6 +261,7 @@ class Graft(FallbackExplainer):
             x_cf,
             donor=grafted.donor,
             second_donor=grafted.second_donor,
+            shift=grafted.shift,
             level=torch.where(grafted.passed, LEVELS.index(level), -1),
             noise_survival=grafted.noise_survival,
             refused_by_rule=grafted.refused_by_rule,
@@ -274,7 +283,7 @@ class Graft(FallbackExplainer):
         """Return where series were changed, and how the edges compare with real series."""
         if self.modality_ != "series":
             return {}
-        limits = self.looks_real_.limits
+        limits = self.differences_
         seam = limits.seam(x_cf, tasks.x)
         kink = limits.kink(x_cf, tasks.x)
         return {"seam": seam, "kink": kink, **_first_two_runs(x_cf != tasks.x)}

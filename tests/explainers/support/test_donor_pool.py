@@ -102,7 +102,7 @@ def series_problem(open_tasks):
 
 def test_the_whole_way_predicts_the_donor(series_problem):
     knowledge, tasks, donors = series_problem
-    slope = knowledge.slopes_toward(tasks, donors)
+    slope = knowledge.way_to(tasks, donors).slope
     assert slope.shape == donors.x.shape
     way = donors.x - tasks.x[:, None]
     predicted = (slope * way).flatten(2).sum(2)

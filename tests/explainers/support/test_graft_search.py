@@ -181,7 +181,7 @@ def test_an_answer_moves_its_neighbors_by_their_similarity(open_tasks):
     before = search.leads.of(first)
     search.open[0, 0, cut] = True
     search.looks_real = None
-    search._ask_about(first, torch.tensor([[cut]]))
+    search.ask_about(first, torch.tensor([[cut]]))
     moved = (search.leads.of(first) - before)[0]
     assert moved[0, cut] > 0
     similarity = grafts.grid.similarity(torch.tensor(cut))

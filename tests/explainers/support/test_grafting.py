@@ -10,6 +10,7 @@ from window_problems import (
     WindowModel,
     graft_problem,
     smooth_series,
+    way_to,
 )
 
 from contrafact.engine import Budget, Constraints
@@ -32,7 +33,9 @@ def graft(problem, *, noise=None, max_rows=250, n_turns=1):
     model, tasks, grafts, _, looks_real = problem
     donor = grafts.donor
     slope = model.slope().expand_as(donor)
-    return graft_windows(tasks, donors_of(donor), slope, looks_real, noise, max_rows, n_turns)
+    return graft_windows(
+        tasks, donors_of(donor), way_to(slope), looks_real, noise, max_rows, n_turns
+    )
 
 
 def similarity(a, b):
@@ -95,7 +98,9 @@ def test_rows_of_fillers_are_never_donors(open_tasks):
     index = torch.arange(5).expand(6, -1).clone()
     index[:, 3:] = -1
     slope = model.slope().expand_as(donor)
-    (grafted,) = graft_windows(tasks, FoundGuides(donor, index), slope, looks_real, NOISE, 250)
+    (grafted,) = graft_windows(
+        tasks, FoundGuides(donor, index), way_to(slope), looks_real, NOISE, 250
+    )
     assert grafted.found.all()
     assert (grafted.donor < 3).all()
 
@@ -104,7 +109,7 @@ def test_nothing_is_found_without_donors(open_tasks):
     model, tasks, _, _, looks_real = graft_problem(open_tasks, SINGLE_WINDOW)
     nobody = FoundGuides(tasks.x[:, None], torch.full((6, 1), -1))
     slope = model.slope().expand_as(tasks.x[:, None])
-    (grafted,) = graft_windows(tasks, nobody, slope, looks_real, NOISE, 250)
+    (grafted,) = graft_windows(tasks, nobody, way_to(slope), looks_real, NOISE, 250)
     assert not grafted.found.any()
     assert torch.equal(grafted.x_cf, tasks.x)
     assert (grafted.donor == -1).all()
@@ -124,7 +129,7 @@ def test_a_whole_donor_where_no_part_will_do(open_tasks):
     looks_real = LooksReal.of(torch.from_numpy(np.concatenate([smooth_series(50, seed=3), donor])))
     donors = torch.from_numpy(donor).expand(3, -1, -1, -1)
     slope = WindowModel(*SINGLE_WINDOW).slope().expand_as(donors)
-    (grafted,) = graft_windows(tasks, donors_of(donors), slope, looks_real, None, 60)
+    (grafted,) = graft_windows(tasks, donors_of(donors), way_to(slope), looks_real, None, 60)
     assert grafted.found.all()
     assert grafted.passed.all()
     assert torch.equal(grafted.x_cf, donors[torch.arange(3), grafted.donor])
@@ -181,11 +186,15 @@ def test_next_to_nothing_is_asked_twice(open_tasks, windows, confidence):
 def test_batch_equals_loop(open_tasks):
     model, tasks, grafts, _, looks_real = graft_problem(open_tasks, TWO_WINDOWS)
     slope = model.slope().expand_as(grafts.donor)
-    together = graft_windows(tasks, donors_of(grafts.donor), slope, looks_real, NOISE, 250)[0]
+    together = graft_windows(tasks, donors_of(grafts.donor), way_to(slope), looks_real, NOISE, 250)[
+        0
+    ]
     for i in range(len(tasks)):
         one = torch.tensor([i])
         donors = donors_of(grafts.donor[one])
-        alone = graft_windows(tasks.take(one), donors, slope[one], looks_real, NOISE, 250)[0]
+        alone = graft_windows(tasks.take(one), donors, way_to(slope[one]), looks_real, NOISE, 250)[
+            0
+        ]
         for name, values in vars(alone).items():
             torch.testing.assert_close(values, getattr(together, name)[one], equal_nan=True)
 

@@ -3,8 +3,11 @@
 import numpy as np
 import torch
 
-from contrafact.explainers.support.graft_search import Effort, GraftSearch
+from contrafact.explainers.support.donor_pool import WayToDonors
+from contrafact.explainers.support.graft_predictions import LARGEST_LEAD
+from contrafact.explainers.support.graft_search import GraftSearch
 from contrafact.explainers.support.graft_tests import LooksReal
+from contrafact.explainers.support.graft_trials import Effort
 from contrafact.explainers.support.window_grafts import WindowGrafts, WindowGrid
 
 LENGTH = 64
@@ -81,4 +84,10 @@ def graft_search(problem, *, max_rows=250, noise=None, per_round=8):
     """Return a search on a problem."""
     _, tasks, grafts, gains, looks_real = problem
     effort = Effort(per_round, 0.002, max_rows)
-    return GraftSearch(tasks, grafts, gains, effort, looks_real, noise)
+    donor_lead = torch.full(gains.shape[:2], LARGEST_LEAD)
+    return GraftSearch(tasks, grafts, gains, donor_lead, effort, looks_real, noise)
+
+
+def way_to(slope):
+    """Return slopes toward donors whose lead is the largest there is."""
+    return WayToDonors(slope, torch.full(slope.shape[:2], LARGEST_LEAD, dtype=slope.dtype))

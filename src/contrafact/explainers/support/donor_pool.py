@@ -71,6 +71,22 @@ def good_donors(
 
 
 @dataclass(frozen=True)
+class WayToDonors:
+    """How the lead of the target changes on the way to donors.
+
+    Parameters
+    ----------
+    slope : Tensor of float64, shape (n, donors, *shape)
+        Derivative of the lead with respect to each value.
+    lead : Tensor of float64, shape (n, donors)
+        Lead at the donors.
+    """
+
+    slope: Tensor
+    lead: Tensor
+
+
+@dataclass(frozen=True)
 class DonorKnowledge:
     """What the model says of donors, and how its answer changes on the way to them.
 
@@ -108,12 +124,12 @@ class DonorKnowledge:
             goals[c] = p_own.quantile(quantile).clamp(max=LARGEST_GOAL)
         return goals
 
-    def slopes_toward(self, tasks: Tasks, donors: FoundGuides) -> Tensor:
-        """Return the derivative of the target's lead on the way to each donor.
+    def way_to(self, tasks: Tasks, donors: FoundGuides) -> WayToDonors:
+        """Return how the target's lead changes on the way to each donor.
 
-        The mean of the gradients at both ends, or the direction that separates the classes, scaled
-        so that the whole way predicts the donor's own lead. Costs one model row where the model
-        has gradients.
+        Slopes are the mean of the gradients at both ends, or the direction that separates the
+        classes, scaled so that the whole way predicts the donor's own lead. Costs one model row
+        where the model has gradients.
 
         Parameters
         ----------
@@ -124,8 +140,8 @@ class DonorKnowledge:
 
         Returns
         -------
-        Tensor of float64, shape (n, donors, *shape)
-            The slopes.
+        WayToDonors
+            Slopes and leads.
         """
         index = donors.index.clamp(min=0)
         if self.slopes is not None and bool(tasks.affords().all()):
@@ -141,4 +157,5 @@ class DonorKnowledge:
         target = tasks.target.repeat_interleave(index.shape[1])
         donor_lead = lead(proba, target).view(index.shape)
         here_lead = log_lead(tasks.before, tasks.target)
-        return scaled_slopes(tasks, donors.x, slope, donor_lead, here_lead)
+        slope = scaled_slopes(tasks, donors.x, slope, donor_lead, here_lead)
+        return WayToDonors(slope, donor_lead)

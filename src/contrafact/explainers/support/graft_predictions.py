@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
+from .graft_tests import LEAST_PROBABILITY
 from .graft_trials import Grafts
 
+#: the largest lead there is
+LARGEST_LEAD = math.log(1 + 1 / LEAST_PROBABILITY)
 #: answers that a first-order prediction is worth
 PRIOR_WEIGHT = 1.0
 #: smallest expected error of a prediction
@@ -16,8 +21,13 @@ LEAST_SPREAD = 0.15
 class LeadPredictions:
     """Predict the lead of the target after each graft.
 
-    To first order, corrected by the errors e_j of the predictions about the grafts j that the model
-    was asked about:
+    The first guess is the mean of two: first order, bounded as leads are, and the share that is
+    grafted of the way to the donor's lead.
+
+        prior_i = ½ L tanh((before + gain_i) / L) + ½ (before + size_i (donor's lead − before))
+
+    It is corrected by the errors e_j of the first guesses about the grafts j that the model was
+    asked about:
 
         m_i = prior_i + Σ_j s_ij e_j / (λ + Σ_j s_ij)
 
@@ -32,18 +42,29 @@ class LeadPredictions:
         Lead of the target without a graft.
     gains : Tensor of shape (n, v, w)
         First-order prediction of what each graft adds to it.
+    donor_lead : Tensor of shape (n, v)
+        Lead of the target in the donor of each variant.
 
     Attributes
     ----------
     prior : Tensor of shape (n, v, w)
-        The predictions to first order.
+        The first guesses.
     spread : Tensor of float64, shape (n,)
         Expected error of the predictions of each task.
     """
 
-    def __init__(self, grafts: Grafts, before: Tensor, gains: Tensor) -> None:
+    def __init__(
+        self,
+        grafts: Grafts,
+        before: Tensor,
+        gains: Tensor,
+        donor_lead: Tensor,
+    ) -> None:
         self.grafts = grafts
-        self.prior = before[:, None, None].to(gains) + gains
+        here = before[:, None, None].to(gains)
+        first_order = LARGEST_LEAD * torch.tanh((here + gains) / LARGEST_LEAD)
+        on_the_way = here + (donor_lead[:, :, None].to(gains) - here) * grafts.sizes().to(gains)
+        self.prior = 0.5 * (first_order + on_the_way)
         self.spread = 0.5 * before.abs() + 0.5
         self._kinship = grafts.kinship().to(gains)
         self._error_sum = torch.zeros_like(gains)

@@ -13,7 +13,7 @@ from .graft_tests import LooksReal, SurvivesNoise, log_lead
 from .graft_trials import Answers, Effort, Grafts, Trial, smallest, store
 
 #: standard deviations of the lead under noise that a lead has to be above 0
-NOISE_MARGIN = 1.1
+NOISE_MARGIN = 0.8
 #: exponent of the softmax that draws questions by their expected improvement
 GREED = 3.0
 #: candidates that questions are drawn from
@@ -39,6 +39,8 @@ class GraftSearch:
         The grafts to choose from.
     gains : Tensor of shape (n, v, w)
         First-order prediction of what each graft adds to the lead.
+    donor_lead : Tensor of shape (n, v)
+        Lead of the target in the donor of each variant.
     effort : Effort
         How much to ask.
     looks_real : LooksReal or None
@@ -63,6 +65,7 @@ class GraftSearch:
         tasks: Tasks,
         grafts: Grafts,
         gains: Tensor,
+        donor_lead: Tensor,
         effort: Effort,
         looks_real: LooksReal | None,
         survives_noise: SurvivesNoise | None,
@@ -73,7 +76,7 @@ class GraftSearch:
         self.looks_real = looks_real
         self.survives_noise = survives_noise
         self.before = log_lead(tasks.before, tasks.target)
-        self.leads = LeadPredictions(grafts, self.before, gains)
+        self.leads = LeadPredictions(grafts, self.before, gains, donor_lead)
         self.size = grafts.sizes().to(gains)
         self.open = grafts.hidden.clone()
         self.answered = torch.zeros_like(self.open)
@@ -154,7 +157,7 @@ class GraftSearch:
         if len(missing) == 0:
             return
         chosen = variant * self.open.shape[2] + cut
-        self._ask_about(missing, chosen.expand(len(missing), -1))
+        self.ask_about(missing, chosen.expand(len(missing), -1))
 
     def run(self, rounds: int) -> None:
         """Ask about single grafts, round by round, until nothing better is expected."""
@@ -166,7 +169,7 @@ class GraftSearch:
             running, chosen = self.draw(running, improvement.flatten(1), turn, SINGLE_STREAM)
             if len(running) == 0:
                 return
-            self._ask_about(running, chosen)
+            self.ask_about(running, chosen)
 
     def expected_improvement(
         self,
@@ -242,8 +245,16 @@ class GraftSearch:
         place = score.topk(count, dim=1).indices
         return active, leaders.indices.gather(1, place)
 
-    def _ask_about(self, active: Tensor, chosen: Tensor) -> None:
-        """Ask about single grafts, chosen (a, k) for the tasks `active`, and learn from it."""
+    def ask_about(self, active: Tensor, chosen: Tensor) -> None:
+        """Ask about single grafts and learn from the answers.
+
+        Parameters
+        ----------
+        active : Tensor of int, shape (a,)
+            The tasks.
+        chosen : Tensor of int, shape (a, k)
+            Numbers of grafts, variant · w + cut; those that are closed are passed over.
+        """
         n_cuts = self.open.shape[2]
         variant = chosen // n_cuts
         cut = chosen % n_cuts

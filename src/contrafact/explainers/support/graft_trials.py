@@ -59,7 +59,7 @@ class Effort:
     def of(cls, tasks: Tasks, max_rows: int) -> Effort:
         """Ask less where predictions are good: where they come from the model's own gradients."""
         if tasks.classifier.differentiable:
-            return cls(5, 0.004, max_rows)
+            return cls(6, 0.003, max_rows)
         return cls(8, 0.001, max_rows)
 
 

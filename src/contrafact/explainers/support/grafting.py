@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import torch
 from torch import Tensor
 
 from ...engine import Tasks
+from ...numerics import ceil_div
+from .donor_pool import WayToDonors
 from .graft_search import GraftSearch
 from .graft_tests import LooksReal, SurvivesNoise
 from .graft_trials import Effort
@@ -16,16 +18,20 @@ from .guided import FoundGuides
 from .patch_grafts import patch_grafts
 from .value_grafts import graft_values
 from .window_grafts import N_JOINS, WindowGrafts, WindowGrid
-from .window_pairs import move_ends, try_pairs
+from .window_pairs import halve_windows, move_ends, try_pairs
 
 #: cells of the grid that windows lie on
 N_CELLS = 24
-#: rounds for one window and for two, questions for the ends
-ROUNDS, PAIR_ROUNDS, END_QUESTIONS = 24, 2, 5
+#: rounds for one window, its parts and two windows, questions for the ends
+ROUNDS, HALVINGS, PAIR_ROUNDS, END_QUESTIONS = 24, 5, 2, 5
 #: searches, where the best of the first does not survive noise
 ATTEMPTS = 2
+#: share of the length by which donors are also moved, with at most so many channels
+SHIFT, MOST_SHIFTED_CHANNELS = 1 / 12, 2
 #: whole donors tried where no part of one is accepted
 WHOLE_DONORS = 6
+#: model rows for a search without a test, where nothing passed it
+LAST_ROWS = 40
 #: shared values over all values of two cuts that count as the same place
 SAME_PLACE = 0.5
 #: cells per side of the grid that patches lie on
@@ -48,6 +54,8 @@ class Grafted:
         Whether it passed the tests on looks and noise, too.
     donor, second_donor : Tensor of int, shape (n,)
         Which of the task's donors it comes from; -1: none.
+    shift : Tensor of int, shape (n,)
+        Steps by which the donor was moved to the right.
     noise_survival : Tensor of float64, shape (n,)
         Share of noisy copies that stay in the class; NaN without the test.
     refused_by_rule, refused_by_noise : Tensor of int, shape (n,)
@@ -59,6 +67,7 @@ class Grafted:
     passed: Tensor
     donor: Tensor
     second_donor: Tensor
+    shift: Tensor
     noise_survival: Tensor
     refused_by_rule: Tensor
     refused_by_noise: Tensor
@@ -74,6 +83,7 @@ class Grafted:
             passed,
             torch.where(search.found, best.variant // variants_per_donor, -1),
             torch.where(has_second, best.second_variant // variants_per_donor, -1),
+            torch.zeros_like(best.variant),
             search.noise_survival.clone(),
             search.refused_by_rule.clone(),
             search.refused_by_noise.clone(),
@@ -117,10 +127,74 @@ def channel_subsets(n_channels: int) -> Tensor:
     return torch.cat(sets)
 
 
+@dataclass(frozen=True)
+class DonorShifts:
+    """Donors, and the nearest of them again a little earlier and later.
+
+    Parameters
+    ----------
+    donor : Tensor of int, shape (s,)
+        Which of the donors each is.
+    shift : Tensor of int, shape (s,)
+        Steps by which it is moved to the right.
+    """
+
+    donor: Tensor
+    shift: Tensor
+
+    def apply(self, values: Tensor) -> Tensor:
+        """Move series (n, donors, channels, length) in time; their ends are repeated."""
+        length = values.shape[-1]
+        time = torch.arange(length, device=values.device)
+        source = (time - self.shift[:, None]).clamp(0, length - 1)  # (s, length)
+        index = source[None, :, None, :].expand(len(values), -1, values.shape[2], -1)
+        return values[:, self.donor].gather(3, index)
+
+    def name_donors(self, grafted: Grafted) -> Grafted:
+        """Name the donors that grafts come from, and their shift."""
+        shift = torch.where(grafted.donor >= 0, self.shift[grafted.donor], 0)
+        return replace(
+            grafted,
+            donor=torch.where(grafted.donor >= 0, self.donor[grafted.donor], -1),
+            second_donor=torch.where(
+                grafted.second_donor >= 0, self.donor[grafted.second_donor], -1
+            ),
+            shift=shift,
+        )
+
+
+def donor_shifts(n_donors: int, shape: tuple[int, ...]) -> DonorShifts:
+    """Choose the shifts: series that show the same event do not show it at the same time.
+
+    Parameters
+    ----------
+    n_donors : int
+        Number of donors, the nearest first.
+    shape : tuple of int
+        Channels and length of a series.
+
+    Returns
+    -------
+    DonorShifts
+        All donors as they are, then, where few channels leave room, two thirds of them earlier and
+        later.
+    """
+    channels, length = shape
+    step = round(SHIFT * length)
+    everything = torch.arange(n_donors)
+    nearest = everything[: ceil_div(2 * n_donors, 3)]
+    if channels > MOST_SHIFTED_CHANNELS or step == 0:
+        nearest = nearest[:0]
+    donor = torch.cat([everything, nearest, nearest])
+    unmoved = torch.zeros_like(everything)
+    moved = torch.full_like(nearest, step)
+    return DonorShifts(donor, torch.cat([unmoved, -moved, moved]))
+
+
 def graft_windows(
     tasks: Tasks,
     donors: FoundGuides,
-    slope: Tensor,
+    way: WayToDonors,
     looks_real: LooksReal,
     survives_noise: SurvivesNoise | None,
     max_rows: int,
@@ -134,8 +208,8 @@ def graft_windows(
         One task per instance.
     donors : FoundGuides
         The donors of each.
-    slope : Tensor of float64, shape (n, donors, channels, length)
-        Derivative of the target's lead on the way to each donor.
+    way : WayToDonors
+        What is known of the way to each.
     looks_real : LooksReal
         Test of the joins.
     survives_noise : SurvivesNoise or None
@@ -153,30 +227,37 @@ def graft_windows(
     grid = WindowGrid.of(tasks.shape[-1], N_CELLS)
     subsets = channel_subsets(tasks.shape[0])
     x = tasks.x.double()
-    grafts = WindowGrafts.of(x, donors.x.double(), grid, subsets, looks_real.limits)
+    shifts = donor_shifts(donors.index.shape[1], tasks.shape)
+    donor = shifts.apply(donors.x.double())
+    slope = shifts.apply(way.slope)
+    donor_lead = way.lead[:, shifts.donor].repeat_interleave(N_JOINS * len(subsets), dim=1)
+    grafts = WindowGrafts.of(x, donor, grid, subsets, looks_real.limits)
     variants_per_donor = N_JOINS * len(subsets)
-    is_donor = donors.found.repeat_interleave(variants_per_donor, dim=1)
+    is_donor = donors.found[:, shifts.donor].repeat_interleave(variants_per_donor, dim=1)
     grafts.hidden.logical_and_(is_donor[:, :, None])
     search = GraftSearch(
         tasks,
         grafts,
         grafts.gains(x, slope).float(),
+        donor_lead,
         Effort.of(tasks, max_rows),
         looks_real,
         survives_noise,
     )
 
     def refine_windows() -> None:
+        halve_windows(search, grafts, HALVINGS)
         try_pairs(search, grafts, PAIR_ROUNDS)
         move_ends(search, grafts, END_QUESTIONS)
 
-    return _search_in_turns(search, n_turns, variants_per_donor, is_donor, refine_windows)
+    grafted = _search_in_turns(search, n_turns, variants_per_donor, is_donor, refine_windows)
+    return [shifts.name_donors(entry) for entry in grafted]
 
 
 def graft_patches(
     tasks: Tasks,
     donors: FoundGuides,
-    slope: Tensor,
+    way: WayToDonors,
     value_range: tuple[Tensor, Tensor],
     survives_noise: SurvivesNoise | None,
     max_rows: int,
@@ -190,8 +271,8 @@ def graft_patches(
         One task per instance.
     donors : FoundGuides
         The donors of each.
-    slope : Tensor of float64, shape (n, donors, channels, height, width)
-        Derivative of the target's lead on the way to each donor.
+    way : WayToDonors
+        What is known of the way to each.
     value_range : pair of Tensor
         Lowest and highest values, which broadcast against one image.
     survives_noise : SurvivesNoise or None
@@ -212,7 +293,8 @@ def graft_patches(
     search = GraftSearch(
         tasks,
         grafts,
-        grafts.gains(x, slope).float(),
+        grafts.gains(x, way.slope).float(),
+        way.lead,
         Effort.of(tasks, max_rows),
         None,
         survives_noise,
@@ -223,7 +305,7 @@ def graft_patches(
 def graft_features(
     tasks: Tasks,
     donors: FoundGuides,
-    slope: Tensor,
+    way: WayToDonors,
     scale: Tensor,
     survives_noise: SurvivesNoise | None,
     n_turns: int = 1,
@@ -236,8 +318,8 @@ def graft_features(
         One task per instance.
     donors : FoundGuides
         The donors of each; those of one turn are not used in another.
-    slope : Tensor of float64, shape (n, donors, features)
-        Derivative of the target's lead on the way to each donor.
+    way : WayToDonors
+        What is known of the way to each.
     scale : Tensor of shape (features,)
         Unit of each feature.
     survives_noise : SurvivesNoise or None
@@ -255,7 +337,7 @@ def graft_features(
     grafted = []
     for turn in range(min(n_turns, n_donors)):
         own = slice(turn, None, n_turns)
-        values = graft_values(tasks, donors.x[:, own], slope[:, own], scale, survives_noise)
+        values = graft_values(tasks, donors.x[:, own], way.slope[:, own], scale, survives_noise)
         grafted.append(
             Grafted(
                 values.x_cf,
@@ -263,6 +345,7 @@ def graft_features(
                 values.found & values.survived,
                 torch.where(values.found, turn + n_turns * values.donor, -1),
                 unknown,
+                torch.zeros_like(tasks.row),
                 torch.full_like(tasks.goal, torch.nan),
                 unknown,
                 unknown,
@@ -297,25 +380,26 @@ def _search_in_turns(
             search.try_cut(whole, WHOLE_DONORS * variants_per_donor, variants_per_donor)
         passed = search.found
         if turn == 0:
-            _search_without_tests(search, is_donor)
+            _give_up_tests(search, is_donor)
         grafted.append(Grafted.of(search, passed, variants_per_donor))
     return grafted
 
 
-def _search_without_tests(search: GraftSearch, is_donor: Tensor) -> None:
-    """Give up looks and noise where nothing passes them, as constraints may have it."""
+def _give_up_tests(search: GraftSearch, is_donor: Tensor) -> None:
+    """Search without noise, then without looks, where nothing passes."""
     looks_real = search.looks_real
     survives_noise = search.survives_noise
-    search.looks_real = None
-    search.survives_noise = None
-    missing = ~search.found
     still_open = search.open
-    # what the rule refused it would refuse again; what noise refused may do now
-    refused = search.answered & (search.refused_by_noise == 0)[:, None, None]
-    search.open = (is_donor & missing[:, None])[:, :, None] & ~refused
-    search.need = torch.where(missing, 0.0, search.need)
-    search.spent = torch.where(missing, 0, search.spent)
-    search.run(ROUNDS)
+    search.survives_noise = None
+    for allowed in (search.grafts.hidden, is_donor[:, :, None]):
+        missing = ~search.found
+        # what the rule refused it would refuse again; what noise refused may do now
+        refused = search.answered & (search.refused_by_noise == 0)[:, None, None]
+        search.open = allowed & missing[:, None, None] & ~refused
+        search.need = torch.where(missing, 0.0, search.need)
+        search.spent = search.spent.clamp(max=search.effort.max_rows - LAST_ROWS)
+        search.run(ROUNDS)
+        search.looks_real = None
     search.open = still_open
     search.looks_real = looks_real
     search.survives_noise = survives_noise

@@ -23,6 +23,16 @@ SHORTEST_WINDOW = 2
 SHORTEST_SERIES = 3
 #: tilted and faded
 N_JOINS = 2
+#: parts of a window that are tried, from and to which share of it
+PARTS = (
+    (0.0, 0.5),
+    (0.5, 1.0),
+    (0.25, 0.75),
+    (0.0, 0.75),
+    (0.25, 1.0),
+    (0.0, 0.875),
+    (0.125, 1.0),
+)
 #: what an answer about a window says about the same window joined otherwise, of another donor, or
 #: in other channels
 SAME_DONOR = 0.7
@@ -70,6 +80,31 @@ class WindowGrid:
     def end(self) -> Tensor:
         """Step after the last of each window, (w,)."""
         return self.edges[self.last]
+
+    def parts(self, which: Tensor) -> Tensor:
+        """Return the windows that are halves, three quarters and the middle of others.
+
+        Parameters
+        ----------
+        which : Tensor of int, shape (m,)
+            The windows.
+
+        Returns
+        -------
+        Tensor of int, shape (m, 7)
+            Their parts; a window itself where a part is none of the windows.
+        """
+        first = self.first[which][:, None]
+        last = self.last[which][:, None]
+        shares = torch.tensor(PARTS, device=which.device)
+        cells = last - first
+        start = first + (shares[:, 0] * cells).round().long()
+        end = first + (shares[:, 1] * cells).round().long()
+        n_edges = len(self.edges)
+        number = torch.full((n_edges, n_edges), -1, device=which.device)
+        number[self.first, self.last] = torch.arange(len(self.first), device=which.device)
+        part = number[start, end]
+        return torch.where(part >= 0, part, which[:, None])
 
     def similarity(self, which: Tensor) -> Tensor:
         """Return shared steps over all steps of two windows, for each `which` and every window."""

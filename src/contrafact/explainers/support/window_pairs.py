@@ -132,6 +132,38 @@ def _join_pair(
     return torch.where(with_first != x[task], with_first, with_second)
 
 
+def halve_windows(search: GraftSearch, grafts: WindowGrafts, rounds: int) -> None:
+    """Ask about parts of the best windows: halves, three quarters, the middle.
+
+    A search that had to take a long window has no good predictions; its parts are then the best
+    guess.
+
+    Parameters
+    ----------
+    search : GraftSearch
+        The search with its best grafts.
+    grafts : WindowGrafts
+        The grafts it chooses from.
+    rounds : int
+        Rounds of questions; a task whose window was not shortened is done.
+    """
+    single = search.found & (search.best.second_cut < 0)
+    task = single.nonzero().flatten()
+    for _ in range(rounds):
+        best = search.best.take(task)
+        parts = grafts.grid.parts(best.cut)
+        long_enough = grafts.grid.last[best.cut] - grafts.grid.first[best.cut] >= 2
+        long_enough &= search.spent[task] + parts.shape[1] <= search.effort.max_rows
+        long_enough &= search.tasks.take(task).affords(parts.shape[1])
+        task = task[long_enough]
+        if len(task) == 0:
+            return
+        before = search.best.size[task]
+        n_cuts = search.open.shape[2]
+        search.ask_about(task, best.variant[long_enough, None] * n_cuts + parts[long_enough])
+        task = task[search.best.size[task] < before]
+
+
 def move_ends(search: GraftSearch, grafts: WindowGrafts, questions: int) -> None:
     """Move the ends of the best windows inward, between the points of the grid.
 
