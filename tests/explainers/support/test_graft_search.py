@@ -6,8 +6,10 @@ import torch
 from window_problems import SINGLE_WINDOW, TWO_WINDOWS, graft_problem, graft_search
 
 from contrafact.engine import Budget
-from contrafact.explainers.support.graft_search import SINGLE_STREAM, Trial
+from contrafact.explainers.support.graft_predictions import LARGEST_LEAD
+from contrafact.explainers.support.graft_search import SINGLE_STREAM
 from contrafact.explainers.support.graft_tests import SurvivesNoise, log_lead
+from contrafact.explainers.support.graft_trials import Trial
 
 ROUNDS = 40
 LOUD = SurvivesNoise(torch.tensor([[0.4]]), 1.0, 12, 12)
@@ -164,7 +166,10 @@ def test_predictions_start_at_first_order_and_learn(open_tasks):
     place, lead = leads_of_all(problem)
     before = log_lead(tasks.before, tasks.target)
     start = search.leads.of(everything)
-    torch.testing.assert_close(start, (before[:, None, None] + 0.3 * gains).float())
+    here = before[:, None, None].float()
+    first_order = LARGEST_LEAD * torch.tanh((here + 0.3 * gains) / LARGEST_LEAD)
+    on_the_way = here + (LARGEST_LEAD - here) * search.size
+    torch.testing.assert_close(start, 0.5 * (first_order + on_the_way))
     error = [(search.leads.of(everything)[place] - lead).square().mean()]
     for rounds in (2, 6):
         search.run(rounds)

@@ -62,6 +62,7 @@ class LeadPredictions:
     ) -> None:
         self.grafts = grafts
         here = before[:, None, None].to(gains)
+        self._gains = gains
         first_order = LARGEST_LEAD * torch.tanh((here + gains) / LARGEST_LEAD)
         on_the_way = here + (donor_lead[:, :, None].to(gains) - here) * grafts.sizes().to(gains)
         self.prior = 0.5 * (first_order + on_the_way)
@@ -73,6 +74,13 @@ class LeadPredictions:
     def of(self, task: Tensor) -> Tensor:
         """Return the lead expected after each graft of some tasks, (a, v, w)."""
         return self.prior[task] + self._error_sum[task] / (PRIOR_WEIGHT + self._weight_sum[task])
+
+    def first_order_gains(self, task: Tensor) -> Tensor:
+        """Return what each graft of some tasks adds to the lead to first order, bounded, (a, v, w).
+
+        For sums of small grafts, whose share of the way to a donor says little.
+        """
+        return LARGEST_LEAD * torch.tanh(self._gains[task] / LARGEST_LEAD)
 
     def learn(
         self,

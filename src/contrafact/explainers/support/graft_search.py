@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from ...engine import Tasks
+from ...numerics import fold_in, row_uniform
 from .graft_predictions import LEAST_SPREAD, LeadPredictions
 from .graft_tests import LooksReal, SurvivesNoise, log_lead
 from .graft_trials import Answers, Effort, Grafts, Trial, smallest, store
@@ -88,6 +90,8 @@ class GraftSearch:
         self.pairs_asked = torch.empty(0, dtype=torch.long, device=tasks.row.device)
         #: lead that a candidate needs to survive noise
         self.need = torch.zeros_like(self.before)
+        #: tasks that are not searched for now
+        self.resting = torch.zeros_like(tasks.row, dtype=torch.bool)
         self.spent = torch.zeros_like(tasks.row)
         self.refused_by_rule = torch.zeros_like(tasks.row)
         self.refused_by_noise = torch.zeros_like(tasks.row)
@@ -211,6 +215,7 @@ class GraftSearch:
         improvement: Tensor,
         turn: int,
         stream: int,
+        identity: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Draw candidates by a softmax of their expected improvement, without replacement.
 
@@ -224,6 +229,8 @@ class GraftSearch:
             Number of the round.
         stream : int
             Stream of random numbers.
+        identity : Tensor of int, shape (a, m), optional
+            Numbers that name the candidates, for their random numbers; default: their places.
 
         Returns
         -------
@@ -234,11 +241,19 @@ class GraftSearch:
         """
         worthwhile = improvement.amax(1) > self.effort.worthwhile
         affordable = self.spent[task] + self.effort.per_round <= self.effort.max_rows
-        keep = worthwhile & affordable & self.tasks.take(task).affords(self.effort.per_round)
+        keep = worthwhile & affordable & ~self.resting[task]
+        keep &= self.tasks.take(task).affords(self.effort.per_round)
         active = task[keep]
         leaders = improvement[keep].topk(min(N_LEADERS, improvement.shape[1]), dim=1)
+        n_leaders = leaders.indices.shape[1]
+        # Every candidate has its own number: near ties may be ordered otherwise in another batch.
+        seeds = np.repeat(self.tasks.take(active).seeds(turn), n_leaders)
+        name = leaders.indices
+        if identity is not None:
+            name = identity[keep].gather(1, leaders.indices)
+        own = fold_in(seeds, name.flatten().cpu().numpy())
+        uniform = self.tasks.as_tensor(row_uniform(own, 1, stream)).view(-1, n_leaders)
         tiny = torch.finfo(torch.float32).tiny
-        uniform = self.tasks.take(active).uniform(leaders.values.shape[1], turn, stream=stream)
         gumbel = -(-uniform.clamp_min(tiny).log()).clamp_min(tiny).log()
         score = GREED * leaders.values.clamp_min(tiny).log() + gumbel
         count = min(self.effort.per_round, score.shape[1])

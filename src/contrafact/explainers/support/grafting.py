@@ -374,8 +374,8 @@ def _search_in_turns(
         for _ in range(ATTEMPTS):
             search.run(ROUNDS)
             improve()
-            if not bool(search.settle().any()):
-                break
+            search.resting = ~search.settle()
+        search.resting = torch.zeros_like(search.resting)
         if turn == 0:
             search.try_cut(whole, WHOLE_DONORS * variants_per_donor, variants_per_donor)
         passed = search.found

@@ -23,12 +23,12 @@ LARGEST_PART = 0.8
 
 
 def try_pairs(search: GraftSearch, grafts: WindowGrafts, rounds: int) -> None:
-    """Ask about pairs of windows whose single predictions add up.
+    """Ask about pairs of windows whose first-order gains add up.
 
     Parameters
     ----------
     search : GraftSearch
-        The search; its predictions have learned from single windows.
+        The search, after single windows were tried.
     grafts : WindowGrafts
         The grafts it chooses from.
     rounds : int
@@ -38,7 +38,7 @@ def try_pairs(search: GraftSearch, grafts: WindowGrafts, rounds: int) -> None:
     everything = torch.arange(len(search.tasks), device=search.tasks.row.device)
     before = search.before[:, None, None].to(search.leads.prior)
     for turn in range(rounds):
-        gain = search.leads.of(everything) - before
+        gain = search.leads.first_order_gains(everything)
         part, is_useful = _promising_parts(search, grafts, gain)  # (n, parts)
         variant = part // n_cuts
         cut = part % n_cuts
@@ -49,10 +49,13 @@ def try_pairs(search: GraftSearch, grafts: WindowGrafts, rounds: int) -> None:
         improvement = search.expected_improvement(everything, predicted, total, WORTH_A_SECOND)
         improvement *= is_useful[:, :, None] & is_useful[:, None, :]
         improvement *= _can_be_joined(grafts, variant, cut)
-        number = _pair_numbers(part, search.leads.prior[0].numel())
+        n_grafts = search.leads.prior[0].numel()
+        number = _pair_numbers(part, n_grafts)
         improvement *= ~torch.isin(number, search.pairs_asked)
         improvement = improvement.flatten(1)
-        active, chosen = search.draw(everything, improvement, turn, PAIR_STREAM)
+        active, chosen = search.draw(
+            everything, improvement, turn, PAIR_STREAM, identity=number.flatten(1) % n_grafts**2
+        )
         if len(active) == 0:
             return
         useful = improvement[active].gather(1, chosen) > 0
@@ -147,7 +150,7 @@ def halve_windows(search: GraftSearch, grafts: WindowGrafts, rounds: int) -> Non
     rounds : int
         Rounds of questions; a task whose window was not shortened is done.
     """
-    single = search.found & (search.best.second_cut < 0)
+    single = search.found & (search.best.second_cut < 0) & ~search.resting
     task = single.nonzero().flatten()
     for _ in range(rounds):
         best = search.best.take(task)
@@ -182,7 +185,7 @@ def move_ends(search: GraftSearch, grafts: WindowGrafts, questions: int) -> None
     length = search.tasks.shape[-1]
     n_cells = len(grafts.grid.edges) - 1
     reach = round(1.5 * length / n_cells)
-    single = search.found & (search.best.second_cut < 0)
+    single = search.found & (search.best.second_cut < 0) & ~search.resting
     task = single.nonzero().flatten()
     if reach < 2 or len(task) == 0:
         return
