@@ -13,7 +13,7 @@ def test_demo(tmp_path):
     console = Console(record=True, width=300)
     report = run(tmp_path / "out", n_instances=6, console=console)
     page = report.read_text(encoding="utf-8")
-    assert "Graft, lasting" in page and "CELS, refined" in page
+    assert "Graft (lasting)" in page and "CELS (refined)" in page
     for picture in ("counterfactuals.png", "methods.png"):
         assert (tmp_path / "out" / picture).read_bytes().startswith(b"\x89PNG")
     text = console.export_text()

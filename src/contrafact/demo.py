@@ -25,7 +25,7 @@ from contrafact.report import plot_many, plot_methods, write_report
 
 CLASS_NAMES = {"1": "winter", "2": "summer"}
 N_RETRAINED = 3
-GRAFT, LASTING, REFINED = "Graft", "Graft, lasting", "CELS, refined"
+GRAFT, LASTING, REFINED = "Graft", "Graft (lasting)", "CELS (refined)"
 
 
 def run(folder: Path, n_instances: int = 40, seed: int = 0, console: Console | None = None) -> Path:
@@ -176,20 +176,21 @@ def comparison(
         "stretches": ("segments", "{:.1f}"),
         "unreal joins": ("unreal_join", "{:.0%}"),
         "noise": ("noise_survival", "{:.0%}"),
-        "retrained": ("survival", "{:.0%}"),
+        "others agree": ("survival", "{:.0%}"),
         "model rows": ("calls", "{:.0f}"),
     }
     table = Table(
         title="What would make the network decide otherwise?",
         caption="unreal joins: answers with a jump or kink that real days do not show. noise: "
-        "copies with a little noise that the network still puts in the class. retrained: networks "
-        "trained with other seeds that agree.",
+        "copies with a little noise that the network still puts in the class. others agree: "
+        "networks trained with other seeds that put it there, too.",
         box=SIMPLE_HEAD,
         padding=(0, 0, 0, 1),  # so that it fits 80 characters
     )
     table.add_column("method", no_wrap=True)
     for name in columns:
-        table.add_column(name, justify="right")
+        longest_word = max(map(len, name.split()))
+        table.add_column(name, justify="right", min_width=longest_word)
     reference = Reference(data.X_train)
     metrics = [metric for metric, _ in columns.values()]
     for name, result in results.items():
