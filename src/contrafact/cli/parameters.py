@@ -43,7 +43,7 @@ GraftLevel = Annotated[
     Literal["smallest", "steady", "lasting"] | None,
     typer.Option(
         help="What answers of Graft have to withstand. smallest: nothing; steady, the default: "
-        "small noise; lasting: also the vote of three retrained models, which are made first.",
+        "small noise; lasting: also the vote of three more models, which are trained first.",
     ),
 ]
 Target = Annotated[
