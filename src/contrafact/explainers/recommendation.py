@@ -76,11 +76,11 @@ def recommend(
     of the data's standard deviation. No refinement is recommended: undoing values one by one ends
     at the decision boundary, where noise takes the answer back.
 
-    For rows, measured on 50 test rows each, `Graft` beside `CoMTE` with refinement, every answer
-    valid: features changed 1.1 to 1.4 and 1.1 to 1.2 (iris), 1.8 and 1.8 (wine), 3.6 and 3.9
-    (breast cancer, logistic regression), 6.7 and 4.5 (breast cancer, random forest). Under the
-    noise .89 to .95 and .49 to .66 kept their class. The model was asked about 105 to 228 rows per
-    instance, and about 36 to 856.
+    For rows, measured on 50 test rows each, `Graft` beside `CoMTE` with refinement: features
+    changed 1.1 to 1.4 and 1.1 to 1.2 (iris), 1.8 and 1.8 (wine), 3.6 and 3.9 (breast cancer,
+    logistic regression), 6.7 and 4.5 (breast cancer, random forest). Under the noise .89 to .95 and
+    .49 to .66 kept their class. The model was asked about 105 to 228 rows per instance, and about
+    36 to 856.
 
     Examples
     --------
