@@ -55,8 +55,8 @@ def main(folder: Path, epochs: int = 20) -> cf.Counterfactuals:
     # and every value stays in the range of a real heartbeat?
     ill = X_test[predicted == "ischaemia"][:10]
     limits = cf.Constraints(frozen=P_WAVE, lower=-1.0, upper=2.0)
-    explainer = cf.CELS().fit(model, X_train, y_train)
-    result = explainer.explain(ill, target="normal", constraints=limits, refine=True)
+    explainer = cf.Graft().fit(model, X_train, y_train)
+    result = explainer.explain(ill, target="normal", constraints=limits)
     result = replace(result, names=np.array(["lead II (mV)"]))  # for the axes of the pictures
 
     changed = result.changed_fraction.mean()

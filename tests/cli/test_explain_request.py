@@ -27,9 +27,10 @@ def test_a_pickle_needs_trust(ask, shelf):
 
 
 def test_default_methods(ask, answer, shelf):
-    assert answer("script.pt", "split.npz", "--rows", "0")["methods"][0]["method"] == "CELS"
+    assert answer("script.pt", "split.npz", "--rows", "0")["methods"][0]["method"] == "Graft"
     told = answer(*IRIS, "--rows", "0:3")
-    assert told["methods"][0]["method"] == "CoMTE" and told["methods"][0]["options"]["refine"]
+    (method,) = told["methods"]
+    assert method["method"] == "Graft" and not method["options"]["refine"]
     for options, refine in [
         (["--no-refine"], False),
         (["--refine", "minimal"], "minimal"),
@@ -46,23 +47,37 @@ def test_default_methods(ask, answer, shelf):
     steady = answer("lvq.joblib", "split.npz", "--trust", "--max-step", "3", "--rows", "0")[
         "methods"
     ][0]
-    assert steady["method"] == "CELS"  # the exact one knows no steps
+    assert steady["method"] == "Graft"  # the exact one knows no steps
 
 
-def test_default_methods_for_images(answer, shelf):
+def test_named_methods_are_refined_where_that_makes_sense(answer):
+    named = ["--method", "CoMTE", "--method", "Graft"]
+    told = answer(*IRIS, "--rows", "0:3", *named)
+    refined = {entry["method"]: entry["options"]["refine"] for entry in told["methods"]}
+    assert refined == {"CoMTE": "believable", "Graft": False}
+
+
+def test_the_level_of_grafts(ask, answer, shelf):
+    def level(*options: str) -> tuple[str, bool]:
+        told = answer(*IRIS, "--rows", "0:3", *options)
+        (method,) = told["methods"]
+        return method["parameters"]["level"], any("has to agree" in note for note in told["notes"])
+
+    assert level() == ("steady", False)
+    assert level("--level", "smallest") == ("smallest", False)
+    assert level("--method", "Graft", "--level", "lasting") == ("lasting", True)
+    told = ask(*IRIS, "--method", "CoMTE", "--level", "lasting")
+    assert told.exit_code == 2
+    assert "--level lasting is for Graft; here the method is CoMTE. Add --method" in told.stderr
+
+
+def test_default_method_for_images(answer, shelf):
     data = cf.load_dataset("digits")
     flat = data.X_train[:300].reshape(300, -1)
-    y = data.y_train[:300]
-    linear = LogisticRegression(max_iter=200).fit(flat, y)
-    joblib.dump(linear, shelf / "linear.joblib")
-    forest = RandomForestClassifier(10, random_state=0).fit(flat, y)
+    forest = RandomForestClassifier(10, random_state=0).fit(flat, data.y_train[:300])
     joblib.dump(forest, shelf / "forest.joblib")
-    smooth = answer("linear.joblib", "digits", "--trust", "--rows", "0:2")
-    (method,) = smooth["methods"]
-    assert method["method"] == "SVCE" and not method["options"]["refine"]
-    stepwise = answer("forest.joblib", "digits", "--trust", "--rows", "0:2")
-    (method,) = stepwise["methods"]
-    assert method["method"] == "RandomMask" and method["options"]["refine"]
+    (method,) = answer("forest.joblib", "digits", "--trust", "--rows", "0:2")["methods"]
+    assert method["method"] == "Graft" and not method["options"]["refine"]
     (named,) = answer(
         "forest.joblib", "digits", "--trust", "--rows", "0:2", "--method", "RandomMask"
     )["methods"]
@@ -72,7 +87,7 @@ def test_default_methods_for_images(answer, shelf):
 def test_command_line_and_python_give_the_same(answer, shelf):
     told = answer(*IRIS, "--rows", "0:5")
     reason = cf.recommend(joblib.load(shelf / "iris.joblib"), "row").reason
-    assert f"Method: CoMTE. {reason} --method chooses others." in told["notes"]
+    assert f"Method: Graft. {reason} --method chooses others." in told["notes"]
     frame = pd.read_csv(shelf / "iris.csv")
     kind = frame.pop("kind").to_numpy(dtype=str)
     result = cf.explain(joblib.load(shelf / "iris.joblib"), frame[:5], reference=(frame, kind))
@@ -177,7 +192,7 @@ def test_options_arrive(answer):
     line = told["methods"][0]
     assert line["options"] == {
         "k": 2,
-        "refine": "minimal",
+        "refine": False,
         "confidence": 0.8,
         "committee": None,
         "constraints": [],

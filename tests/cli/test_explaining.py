@@ -19,7 +19,7 @@ def test_a_process_pipes_json_alone(shelf):
     assert told.returncode == 0, told.stderr
     assert json.loads(told.stdout)["methods"][0]["reached"] == 7
     assert (
-        "a model may print what it likes" in told.stderr and "Explaining with CELS" in told.stderr
+        "a model may print what it likes" in told.stderr and "Explaining with Graft" in told.stderr
     )
     told = subprocess.run([contrafact, "--version"], capture_output=True, text=True)
     assert told.stdout == f"contrafact {cf.__version__}\n"

@@ -40,23 +40,23 @@ def network():
     return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(4, 3))
 
 
-def test_by_kind_of_data(forest, network):
+@pytest.mark.parametrize("modality", ["series", "image", "row"])
+def test_everything_else_gets_a_graft(modality, forest, network):
     for model in (forest, network):
-        series = cf.recommend(model, "series")
-        assert name_of(series) == "CELS" and series.options == {"refine": True}
-        rows = cf.recommend(model, "row")
-        assert name_of(rows) == "CoMTE" and rows.options == {"refine": True}
-    assert name_of(cf.recommend(network, "image")) == "SVCE"
-    assert not cf.recommend(network, "image").options["refine"]
-    without_gradients = cf.recommend(forest, "image")
-    assert name_of(without_gradients) == "RandomMask"
-    assert without_gradients.options == {"refine": True}
-    assert "no gradients" in without_gradients.reason
+        recommendation = cf.recommend(model, modality)
+        assert name_of(recommendation) == "Graft" and recommendation.options == {}
+        assert recommendation.method.level == "steady"
+        assert modality in recommendation.reason and "noise of 5 %" in recommendation.reason
+
+
+def test_images_get_more_donors(network):
+    donors = {kind: cf.recommend(network, kind).method.n_donors for kind in ("image", "series")}
+    assert donors["image"] > donors["series"]
 
 
 def test_a_classifier_is_taken_as_well(network):
     classifier = cf.as_classifier(network)
-    assert name_of(cf.recommend(classifier, "image")) == "SVCE"
+    assert name_of(cf.recommend(classifier, "image")) == "Graft"
     assert classifier.rows_evaluated == 0  # the model is not asked
 
 
@@ -76,7 +76,7 @@ def test_a_classifier_is_taken_as_well(network):
 def test_prototype_models_get_the_exact_method(model):
     recommendation = cf.recommend(fitted(model), "row")
     assert name_of(recommendation) == "PrototypeCounterfactual"
-    assert recommendation.options == {"refine": False}
+    assert recommendation.options == {}
     recommendation.method.fit(model, X, y)  # it takes what is recommended for it
 
 
@@ -91,7 +91,7 @@ def test_prototype_models_get_the_exact_method(model):
     ids=lambda model: repr(model)[:40],
 )
 def test_other_models_do_not(model):
-    assert name_of(cf.recommend(fitted(model), "row")) == "CoMTE"
+    assert name_of(cf.recommend(fitted(model), "row")) == "Graft"
     with pytest.raises(TypeError):
         cf.PrototypeCounterfactual().fit(model, X, y)
 
@@ -102,7 +102,7 @@ def test_the_method_can_keep_the_constraints():
     assert name_of(cf.recommend(model, "series", frozen)) == "PrototypeCounterfactual"
     steady = cf.Constraints(max_step=1.0)
     recommendation = cf.recommend(model, "series", steady)
-    assert name_of(recommendation) == "CELS"
+    assert name_of(recommendation) == "Graft"
     assert steady.kinds <= recommendation.method.tags.constraints
 
 
@@ -119,7 +119,7 @@ def test_each_has_a_reason_and_a_repr(network):
     recommendation = cf.recommend(network, "series")
     text = recommendation.reason
     assert text.endswith(".") and ". " not in text  # one sentence
-    assert repr(recommendation) == f"<Recommendation: CELS(), refine=True. {text}>"
+    assert repr(recommendation) == f"<Recommendation: Graft(). {text}>"
     with pytest.raises(FrozenInstanceError):
         recommendation.reason = "another"
 

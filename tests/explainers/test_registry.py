@@ -80,14 +80,14 @@ def test_without_a_method_the_recommended_one_serves(iris):
     expected = chosen.method.fit(model, data.X_train, data.y_train).explain(X, **chosen.options)
     np.testing.assert_array_equal(result.X_cf, expected.X_cf)
     assert result.provenance == expected.provenance and result.valid.all()
-    assert result.provenance["options"]["refine"]
+    assert not result.provenance["options"]["refine"]
     assert result.changed_fraction.mean() < 0.5  # the default changes few values
 
 
 def test_options_given_take_precedence_over_recommended_ones(iris):
     data, model = iris
-    result = cf.explain(model, data.X_test[:5], reference=data, refine=False, k=2)
-    assert result.provenance["options"]["refine"] is False
+    result = cf.explain(model, data.X_test[:5], reference=data, refine="minimal", k=2)
+    assert result.provenance["options"]["refine"] == "minimal"
     assert result.provenance["options"]["k"] == 2
 
 
@@ -101,8 +101,8 @@ def test_the_recommendation_sees_modality_and_constraints():
 
     assert method(X, reference=data) == "PrototypeCounterfactual"
     steady = cf.Constraints(max_step=3.0)
-    assert method(X, reference=data, constraints=steady) == "CELS"
-    assert method(X, reference=data.X_train, constraints=steady) == "CELS"
+    assert method(X, reference=data, constraints=steady) == "Graft"
+    assert method(X, reference=data.X_train, constraints=steady) == "Graft"
     assert method(X[:, 0], reference=data.X_train[:, 0], modality="series") == (
         "PrototypeCounterfactual"
     )

@@ -80,6 +80,7 @@ def methods(as_json: Json = False) -> None:
     else:
         # A terminal is too narrow for all columns; JSON has them.
         print_table(frame[["method", "does", "modalities"]], "Methods")
+        print_text("Default: Graft; PrototypeCounterfactual for prototype models.")
 
 
 @app.command()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..engine import Budget, Counterfactuals
-from ..explainers import recommend
+from ..explainers import Graft, recommend
 from ..explainers.registry import check_support, find_explainer
 from ..models.labels import find_class
 from ..nn import committee, load_model
@@ -22,6 +22,7 @@ from .specs import make_constraints
 if TYPE_CHECKING:
     from ..engine import Constraints
     from ..engine.request import Refinement
+    from ..explainers.graft import Level
     from ..explainers.support.explainer import Explainer
     from ..models import Committee
 
@@ -37,6 +38,7 @@ class ExplainRequest:
     model: str
     data: str
     methods: Sequence[str] = ()
+    level: Level | None = None
     target: str | None = None
     rows: str | None = None
     reference: str | None = None
@@ -149,6 +151,8 @@ def run_request(request: ExplainRequest, notes: Notes) -> ExplainOutcome:
         methods = _named_methods(names, paths, inputs, constraints)
     else:
         methods = [_recommended_method(paths[0], inputs, constraints, notes)]
+    if request.level is not None:
+        _set_level(request.level, methods)
     # All are fitted before any explains: a method that refuses the model does so at once.
     for method in methods:
         method.explainer.fit(
@@ -157,7 +161,7 @@ def run_request(request: ExplainRequest, notes: Notes) -> ExplainOutcome:
             inputs.y_reference,
             modality=inputs.layout.modality,
         )
-    members = _make_committee(request, inputs, notes)
+    members = _make_committee(request, inputs, methods, notes)
     results = {}
     for method in methods:
         result = _explain(method, request, inputs, target, constraints, members)
@@ -179,10 +183,16 @@ def run_request(request: ExplainRequest, notes: Notes) -> ExplainOutcome:
 
 
 def _make_committee(
-    request: ExplainRequest, inputs: ExplainInputs, notes: Notes
+    request: ExplainRequest,
+    inputs: ExplainInputs,
+    methods: Sequence[ChosenMethod],
+    notes: Notes,
 ) -> Committee | None:
-    """Make the committee that --committee asks for, and note what it is made of."""
+    """Make the committee that --committee asks for; note what it, or a method's own, is made of."""
     if request.committee == 0:
+        own = [getattr(method.explainer, "committee_", None) for method in methods]
+        for members in filter(None, own):
+            notes.add(f"{members} has to agree.")
         return None
     members = committee(
         inputs.classifier,
@@ -207,10 +217,24 @@ def _named_methods(
     for name, path in zip(names, paths, strict=True):
         explainer = find_explainer(name)()
         check_support(explainer, modality, constraints)
-        # An exact result cannot shrink; images change in many pixels, which refining leaves ragged.
-        refine = modality != "image" and not explainer.tags.prototype_model
+        # An exact result cannot shrink, and a graft is as small as its own tests allow; images
+        # change in many pixels, which refining leaves ragged.
+        small = explainer.tags.prototype_model or isinstance(explainer, Graft)
+        refine = False if small or modality == "image" else "believable"
         methods.append(ChosenMethod(explainer, {"refine": refine}, path))
     return methods
+
+
+def _set_level(level: Level, methods: Sequence[ChosenMethod]) -> None:
+    """Set what grafts have to withstand, as --level asks."""
+    grafts = [method.explainer for method in methods if isinstance(method.explainer, Graft)]
+    if not grafts:
+        names = ", ".join(type(method.explainer).__name__ for method in methods)
+        raise ValueError(
+            f"--level {level} is for Graft; here the method is {names}. Add --method Graft."
+        )
+    for graft in grafts:
+        graft.level = level
 
 
 def _recommended_method(

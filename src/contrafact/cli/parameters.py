@@ -39,6 +39,13 @@ Methods = Annotated[
         autocompletion=completion.methods,
     ),
 ]
+GraftLevel = Annotated[
+    Literal["smallest", "steady", "lasting"] | None,
+    typer.Option(
+        help="What answers of Graft have to withstand. smallest: nothing; steady, the default: "
+        "small noise; lasting: also the vote of three more models, which are trained first.",
+    ),
+]
 Target = Annotated[
     str | None, typer.Option(help="The class wanted. Default: the runner-up of each instance.")
 ]
@@ -159,7 +166,8 @@ Refine = Annotated[
     typer.Option(
         help="Make changes smaller. minimal: undo every value that is not needed; believable: give "
         "back whole stretches, their ends and amplitude, without new jumps and kinks. Default: "
-        "what is recommended; for a --method, minimal except for images and exact methods.",
+        "what is recommended; for a --method, believable except for images, Graft and exact "
+        "methods.",
         rich_help_panel=LIMITS_PANEL,
     ),
 ]

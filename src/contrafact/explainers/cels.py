@@ -92,7 +92,7 @@ class CELS(GuidedExplainer):
 
     Examples
     --------
-    >>> result = CELS().fit(model, X_train, y_train).explain(X_test[:8], refine=True)
+    >>> result = CELS().fit(model, X_train, y_train).explain(X_test[:8])
     >>> result.valid.mean()
     1.0
     """
