@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test quick browser lint types check docs bench-gradient bench-guides bench-latent bench-lmo bench-optimality bench-prototypes bench-robust bench-search bench-tscfeval bench-visual clean
+.PHONY: demo test quick browser lint types check docs bench-believable bench-gradient bench-guides bench-latent bench-lmo bench-optimality bench-prototypes bench-robust bench-search bench-tscfeval bench-visual clean
 
 .venv/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -51,6 +51,11 @@ benchmarks/.venv/.installed: pyproject.toml constraints.txt
 
 bench-gradient: benchmarks/.venv/.installed
 	benchmarks/.venv/bin/python benchmarks/gradient_methods.py
+
+# DATA=folder adds the data sets found there. One thread: numba's pool would slow torch down.
+bench-believable: .venv/.installed
+	OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(BIN)/python benchmarks/_believable_models.py $(if $(DATA),--data $(DATA))
+	OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(BIN)/python benchmarks/believable.py $(if $(DATA),--data $(DATA))
 
 bench-guides: .venv/.installed
 	$(BIN)/python benchmarks/guides.py

@@ -7,7 +7,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import contrafact as cf
-from contrafact.engine.survival import survival_probability
+from contrafact.engine.survival import PRIOR_AGREE, PRIOR_DISAGREE, survival_probability
 from contrafact.models import as_classifier
 
 
@@ -52,7 +52,8 @@ def test_given_models_are_honored_whatever_the_order_of_their_classes(data, expl
     assert (result.X_cf[:, 0] > 0.8).all()
     assert result.info["committee_votes"].tolist() == [2] * 5
     assert result.info["committee_size"].tolist() == [2] * 5
-    np.testing.assert_allclose(result.info["survival"], 2.5 / 3)
+    a, b = PRIOR_AGREE, PRIOR_DISAGREE
+    np.testing.assert_allclose(result.info["survival"], (a + 2) / (a + b + 2))
     assert not result.message.any()
     assert "given" in result.provenance["options"]["committee"]
 

@@ -250,3 +250,18 @@ def test_votes_are_told_of_rows_too(make):
     row = make(np.zeros((1, 4)), np.eye(4)[:1], **REACHED, modality="row", info=info)
     told = sentence(row, 0, Reference(np.zeros((3, 4))))
     assert told.endswith(". 2 of 3 retrained models agree.")
+
+
+@pytest.mark.parametrize(
+    ("committee", "words"),
+    [
+        ("Committee(2 x FCN, 1 x RandomForestClassifier, trained on bootstraps, ...)", "retrained"),
+        ("Committee(3 x FCN, given)", "further"),
+        ("Committee(2 x Pipeline, surrogates fitted to the model's answers)", "further"),
+    ],
+)
+def test_members_are_called_retrained_only_if_they_are(make, committee, words):
+    info = {"committee_votes": np.array([2]), "committee_size": np.array([3])}
+    result = make(np.zeros((1, 4)), np.eye(4)[:1], **REACHED, modality="row", info=info)
+    result = replace(result, provenance={"options": {"committee": committee}})
+    assert sentence(result, 0).endswith(f" 2 of 3 {words} models agree.")

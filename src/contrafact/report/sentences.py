@@ -112,8 +112,15 @@ def _evidence(result: Counterfactuals, i: int, known: Reference | None) -> list[
         votes = int(result.info["committee_votes"][i])
         size = int(result.info["committee_size"][i])
         verb = "agrees" if size == 1 else "agree"
-        told.append(f"{votes} of {counted(size, 'retrained model')} {verb}." if size else "")
+        told.append(f"{votes} of {counted(size, _member(result))} {verb}." if size else "")
     return [words for words in told if words]
+
+
+def _member(result: Counterfactuals) -> str:
+    """Say what the members of the committee are: trained anew on the data, or given by the user."""
+    described = str(result.provenance.get("options", {}).get("committee") or "")
+    retrained = not described or "bootstraps" in described
+    return "retrained model" if retrained else "further model"
 
 
 def _join_sentence(result: Counterfactuals, seams: Array, kinks: Array) -> str:
