@@ -46,8 +46,8 @@ HAND = ("time step", "position of the hand")
 PANELS = (
     Panel("ItalyPowerDemand", "1", "2", "winter", "summer", *DAY, 0.35),
     Panel("ItalyPowerDemand", "2", "1", "summer", "winter", *DAY, 0.35),
-    Panel("GunPoint", "2", "1", "points", "draws a gun", *HAND, 0.5),
-    Panel("GunPoint", "2", "1", "points", "draws a gun", *HAND, 0.7),
+    Panel("GunPoint", "2", "1", "points", "draws a gun", *HAND, 0.4),
+    Panel("GunPoint", "1", "2", "draws a gun", "points", *HAND, 0.4),
 )
 
 
