@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from contrafact import Constraints
+from contrafact.metrics import Reference
 from contrafact.report import payload, write_report
 from contrafact.report.captions import headline
 from contrafact.report.sentences import sentence
@@ -94,7 +95,7 @@ def test_opens_offline_and_everything_has_a_name(visit, every, kind):
 
 
 def test_what_is_drawn_is_what_the_arrays_say(visit, univariate):
-    path, results, _ = univariate
+    path, results, known = univariate
     page = visit(path)
     for m, (name, result) in enumerate(results.items()):
         page.get_by_label("LineSearch" if m else "CELS").check(force=True)
@@ -104,7 +105,7 @@ def test_what_is_drawn_is_what_the_arrays_say(visit, univariate):
             assert heading(page) == headline(result, i, probabilities=False)
             which = " (1 of 2)" if name == "CELS" else ""
             assert heading(page).startswith(f"row {at}{which}: '{result.labels[i]}' → ")
-            assert told(page) == sentence(result, i), name
+            assert told(page) == sentence(result, i, Reference(known)), name
             x, x_cf = result.X[i].ravel(), result.X_cf[i].ravel()
             scale = np.polyfit(x, line(page, "before")[:, 1], 1)
             assert np.abs(np.polyval(scale, x) - line(page, "before")[:, 1]).max() < 0.2
@@ -121,7 +122,7 @@ def test_what_is_drawn_is_what_the_arrays_say(visit, univariate):
 
 
 def test_next_previous_and_alternatives(visit, univariate):
-    path, results, _ = univariate
+    path, results, known = univariate
     page = visit(path)
     page.get_by_role("button", name="next").press("Enter")
     assert heading(page).startswith("row 1 (1 of 2):")
@@ -132,7 +133,7 @@ def test_next_previous_and_alternatives(visit, univariate):
     assert heading(page).startswith("row 0 (1 of 2):")
     page.get_by_label("2", exact=True).check(force=True)
     second = int(np.flatnonzero(results["CELS"].source == 0)[1])
-    assert told(page) == sentence(results["CELS"], second)
+    assert told(page) == sentence(results["CELS"], second, Reference(known))
     assert heading(page).startswith("row 0 (2 of 2):")
     assert focused(page) == "alternative"
 
@@ -439,12 +440,12 @@ def test_everything_is_reached_by_tab_and_seen(visit, univariate):
 
 
 def test_switching_the_method_by_arrows_keeps_the_focus(visit, univariate):
-    path, results, _ = univariate
+    path, results, known = univariate
     page = visit(path)
     page.get_by_label("CELS").focus()
     page.keyboard.press("ArrowRight")
     assert page.get_by_label("LineSearch").evaluate("e => e === document.activeElement")
-    assert told(page) == sentence(results["LineSearch"], 0)
+    assert told(page) == sentence(results["LineSearch"], 0, Reference(known))
     page.keyboard.press("ArrowLeft")
     assert page.get_by_label("CELS").evaluate("e => e === document.activeElement")
 

@@ -47,7 +47,8 @@ def test_evaluate(ask, answer, tmp_path):
         and "dtw" in told["results"]["LineSearch"]["left_out"]
     )
     # A .csv has the labels 1 and 2, the model '1' and '2'.
-    ask("script.pt", "split.npz", "--method", "NearestUnlike", "--save", tmp_path / "days.npz")
+    nearest = ("--method", "NearestUnlike", "--no-refine")
+    ask("script.pt", "split.npz", *nearest, "--save", tmp_path / "days.npz")
     days = answer(
         tmp_path / "days.npz", "--reference", "labeled.csv", "--metric", "ynn", command="evaluate"
     )

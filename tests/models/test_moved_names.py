@@ -6,12 +6,13 @@ import contrafact.models
 import contrafact.nn
 import contrafact.numerics
 
-MOVED = {name: getattr(contrafact.nn, name) for name in contrafact.nn.__all__}
+NEW = {"InceptionTime", "committee"}
+MOVED = {name: getattr(contrafact.nn, name) for name in set(contrafact.nn.__all__) - NEW}
 MOVED["normalised"] = contrafact.nn.normalized
 MOVED["zeroth_order_gradient"] = contrafact.numerics.zeroth_order_gradient
 
 
-@pytest.mark.parametrize("name", MOVED)
+@pytest.mark.parametrize("name", sorted(MOVED))
 def test_moved_names_are_found_with_a_warning(name):
     with pytest.warns(DeprecationWarning, match=rf"contrafact\.models\.{name} is now contrafact\."):
         found = getattr(contrafact.models, name)

@@ -114,7 +114,7 @@ def refine(
         valid.target,
         modality=result.modality,
         request=request,
-        improve=refiner(how, _real_differences(result, reference)),
+        improve=refiner(how, _real_differences(result, reference, how)),
     )
     return result.updated(rows, refined)
 
@@ -139,18 +139,25 @@ def refiner(how: Refinement, limits: RealDifferences | None) -> Improve:
     return partial(shrink_stretches, limits=limits)
 
 
-def _real_differences(result: Counterfactuals, reference: Any) -> RealDifferences | None:
-    """Return what the reference, or else the instances of the result, show; series only."""
-    if result.modality != "series":
+def _real_differences(
+    result: Counterfactuals,
+    reference: Any,
+    how: Refinement,
+) -> RealDifferences | None:
+    """Return what the reference, or else the instances of the result, show.
+
+    None where the form of refinement or the kind of data has no use for it.
+    """
+    if how == "minimal" or result.modality != "series":
         return None
-    if reference is None:
-        real = as_numpy(result.X)
-    else:
+    own = read_instances(as_numpy(result.X), "X", "series").values
+    real = own
+    if reference is not None:
         real = read_instances(reference, "reference", "series").values
-        if real.shape[1:] != result.X.shape[1:]:
+        if real.shape[1:] != own.shape[1:]:
             raise ValueError(
                 f"reference holds series of shape {tuple(real.shape[1:])}; "
-                f"accepted: {tuple(result.X.shape[1:])}, that of the result."
+                f"accepted: {tuple(own.shape[1:])}, that of the result."
             )
     if len(real) == 0:
         return None

@@ -119,6 +119,7 @@ def test_provenance_tells_how_to_ask_again(counting, X):
             "k": 1,
             "refine": False,
             "confidence": 0.6,
+            "committee": None,
             "constraints": ["bounds"],
             "budget": {"calls": 500, "seconds": None},
         },
