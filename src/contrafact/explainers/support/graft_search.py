@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from ...engine import Tasks
-from ...numerics import fold_in, row_uniform
 from .graft_predictions import LEAST_SPREAD, LeadPredictions
 from .graft_tests import LooksReal, SurvivesNoise, log_lead
-from .graft_trials import Answers, Effort, Grafts, Trial, smallest, store
+from .graft_trials import (
+    Answers,
+    Effort,
+    Grafts,
+    Trial,
+    gumbel_numbers,
+    log_of,
+    smallest,
+    store,
+)
 
 #: standard deviations of the lead under noise that a lead has to be above 0
 NOISE_MARGIN = 0.8
@@ -245,17 +252,11 @@ class GraftSearch:
         keep &= self.tasks.take(task).affords(self.effort.per_round)
         active = task[keep]
         leaders = improvement[keep].topk(min(N_LEADERS, improvement.shape[1]), dim=1)
-        n_leaders = leaders.indices.shape[1]
-        # Every candidate has its own number: near ties may be ordered otherwise in another batch.
-        seeds = np.repeat(self.tasks.take(active).seeds(turn), n_leaders)
         name = leaders.indices
         if identity is not None:
             name = identity[keep].gather(1, leaders.indices)
-        own = fold_in(seeds, name.flatten().cpu().numpy())
-        uniform = self.tasks.as_tensor(row_uniform(own, 1, stream)).view(-1, n_leaders)
-        tiny = torch.finfo(torch.float32).tiny
-        gumbel = -(-uniform.clamp_min(tiny).log()).clamp_min(tiny).log()
-        score = GREED * leaders.values.clamp_min(tiny).log() + gumbel
+        seeds = self.tasks.take(active).seeds(turn)
+        score = GREED * log_of(leaders.values) + gumbel_numbers(seeds, name, stream)
         count = min(self.effort.per_round, score.shape[1])
         place = score.topk(count, dim=1).indices
         return active, leaders.indices.gather(1, place)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from ...engine import Tasks
+from ...models.classifier import Array
+from ...numerics import fold_in, row_uniform
 
 
 class Grafts(Protocol):
@@ -154,3 +157,34 @@ def smallest(trial: Trial, lead: Tensor, improves: Tensor, n_tasks: int) -> Tens
     place = torch.arange(len(by_size), device=position.device)
     order = order.scatter_reduce(0, trial.task[by_size], place, "amin")
     return by_size[order[order < len(by_size)]]
+
+
+def log_of(values: Tensor) -> Tensor:
+    """Return logarithms of numbers >= 0, finite for 0 too."""
+    return values.clamp_min(torch.finfo(torch.float32).tiny).log()
+
+
+def gumbel_numbers(seeds: Array, name: Tensor, stream: int) -> Tensor:
+    """Draw Gumbel numbers that belong to candidates.
+
+    The largest of log w + such a number is a draw with probability proportional to w. Every
+    candidate has its own number, wherever it is listed: near ties may be ordered otherwise in
+    another batch.
+
+    Parameters
+    ----------
+    seeds : array of uint64, shape (n,)
+        Seed of each task.
+    name : Tensor of int, shape (n, m)
+        Numbers that name the candidates of each.
+    stream : int
+        Stream of random numbers.
+
+    Returns
+    -------
+    Tensor of float64, shape (n, m)
+        The numbers.
+    """
+    own = fold_in(np.repeat(seeds, name.shape[1]), name.flatten().cpu().numpy())
+    uniform = torch.from_numpy(row_uniform(own, 1, stream)).to(name.device).view(name.shape)
+    return -log_of(-log_of(uniform))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 
 import torch
 from torch import Tensor
 
 from ...engine import Tasks
-from ...numerics import ceil_div
 from .donor_pool import WayToDonors
+from .donor_shifts import donor_shifts
 from .graft_search import GraftSearch
 from .graft_tests import LooksReal, SurvivesNoise
 from .graft_trials import Effort
@@ -26,8 +26,6 @@ N_CELLS = 24
 ROUNDS, HALVINGS, PAIR_ROUNDS, END_QUESTIONS = 24, 5, 2, 5
 #: searches, where the best of the first does not survive noise
 ATTEMPTS = 2
-#: share of the length by which donors are also moved, with at most so many channels
-SHIFT, MOST_SHIFTED_CHANNELS = 1 / 12, 2
 #: whole donors tried where no part of one is accepted
 WHOLE_DONORS = 6
 #: model rows for a search without a test, where nothing passed it
@@ -125,70 +123,6 @@ def channel_subsets(n_channels: int) -> Tensor:
         first, second = torch.triu_indices(n_channels, n_channels, offset=1)
         sets.append(alone[first] | alone[second])
     return torch.cat(sets)
-
-
-@dataclass(frozen=True)
-class DonorShifts:
-    """Donors, and the nearest of them again a little earlier and later.
-
-    Parameters
-    ----------
-    donor : Tensor of int, shape (s,)
-        Which of the donors each is.
-    shift : Tensor of int, shape (s,)
-        Steps by which it is moved to the right.
-    """
-
-    donor: Tensor
-    shift: Tensor
-
-    def apply(self, values: Tensor) -> Tensor:
-        """Move series (n, donors, channels, length) in time; their ends are repeated."""
-        length = values.shape[-1]
-        time = torch.arange(length, device=values.device)
-        source = (time - self.shift[:, None]).clamp(0, length - 1)  # (s, length)
-        index = source[None, :, None, :].expand(len(values), -1, values.shape[2], -1)
-        return values[:, self.donor].gather(3, index)
-
-    def name_donors(self, grafted: Grafted) -> Grafted:
-        """Name the donors that grafts come from, and their shift."""
-        shift = torch.where(grafted.donor >= 0, self.shift[grafted.donor], 0)
-        return replace(
-            grafted,
-            donor=torch.where(grafted.donor >= 0, self.donor[grafted.donor], -1),
-            second_donor=torch.where(
-                grafted.second_donor >= 0, self.donor[grafted.second_donor], -1
-            ),
-            shift=shift,
-        )
-
-
-def donor_shifts(n_donors: int, shape: tuple[int, ...]) -> DonorShifts:
-    """Choose the shifts: series that show the same event do not show it at the same time.
-
-    Parameters
-    ----------
-    n_donors : int
-        Number of donors, the nearest first.
-    shape : tuple of int
-        Channels and length of a series.
-
-    Returns
-    -------
-    DonorShifts
-        All donors as they are, then, where few channels leave room, two thirds of them earlier and
-        later.
-    """
-    channels, length = shape
-    step = round(SHIFT * length)
-    everything = torch.arange(n_donors)
-    nearest = everything[: ceil_div(2 * n_donors, 3)]
-    if channels > MOST_SHIFTED_CHANNELS or step == 0:
-        nearest = nearest[:0]
-    donor = torch.cat([everything, nearest, nearest])
-    unmoved = torch.zeros_like(everything)
-    moved = torch.full_like(nearest, step)
-    return DonorShifts(donor, torch.cat([unmoved, -moved, moved]))
 
 
 def graft_windows(
