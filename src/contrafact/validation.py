@@ -10,13 +10,64 @@ Rules combine with "|": `Integer(at_least=1) | Nothing()`.
 from __future__ import annotations
 
 import math
-import numbers
+import reprlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from typing_extensions import override
+
+#: length of what an error message says of a value
+MOST_LETTERS = 200
+#: libraries whose objects with many entries are described by their shape
+_ARRAY_LIBRARIES = ("numpy", "pandas", "scipy", "torch")
+
+
+class _BriefRepr(reprlib.Repr):
+    """Describe any value in one short line, also one whose own `__repr__` is long or raises."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxstring = 80
+        self.maxother = 120
+
+    @override
+    def repr1(self, x: Any, level: int) -> str:
+        if type(x).__module__.partition(".")[0] in _ARRAY_LIBRARIES:
+            shape = tuple(getattr(x, "shape", ()))
+            if math.prod(shape) > self.maxlist:
+                return f"{type(x).__name__} of shape {shape}"
+        return " ".join(super().repr1(x, level).split())
+
+    @override
+    def repr_int(self, x: int, level: int) -> str:
+        # Python refuses to write out numbers of more than 4300 digits.
+        if x.bit_length() > 128:
+            return f"a whole number of {x.bit_length()} bits"
+        return repr(x)
+
+
+def brief(value: Any) -> str:
+    """Describe a value that was given, for an error message.
+
+    Parameters
+    ----------
+    value : object
+        Anything, also a large array, or an object whose `__repr__` raises.
+
+    Returns
+    -------
+    str
+        Its `repr` where that is short, else the beginning of it or its kind and shape; one line.
+
+    Examples
+    --------
+    >>> brief(0.5), brief(np.zeros((1000, 3)))
+    ('0.5', 'ndarray of shape (1000, 3)')
+    """
+    words = _BriefRepr().repr(value)
+    return words if len(words) <= MOST_LETTERS else f"{words[:MOST_LETTERS]}..."
 
 
 class Rule(ABC):
@@ -76,7 +127,7 @@ class Real(Rule):
         Refuse infinite values.
     """
 
-    kind: Any = numbers.Real
+    kind: Any = (int, float, np.integer, np.floating)
     noun = "a number"
 
     def __init__(
@@ -102,11 +153,13 @@ class Real(Rule):
 
     def _accepts_special(self, value: Any) -> bool:
         """Return whether the value is finite, or infinite where that is accepted."""
-        if isinstance(value, numbers.Integral):
-            return True  # math.isnan overflows on large integers
-        if math.isnan(value):
+        try:
+            number = float(value)
+        except OverflowError:
+            return False  # no float holds it
+        if math.isnan(number):
             return False
-        return not (self.finite and math.isinf(value))
+        return not (self.finite and math.isinf(number))
 
     def _accepts_size(self, value: Any) -> bool:
         """Return whether the value is within the bounds."""
@@ -142,8 +195,12 @@ def _as_text(number: float) -> str:
 class Integer(Real):
     """Accept a whole number within an interval; booleans are refused."""
 
-    kind = numbers.Integral
+    kind = (int, np.integer)
     noun = "a whole number"
+
+    @override
+    def _accepts_special(self, value: Any) -> bool:
+        return True
 
 
 class OneOf(Rule):
@@ -233,6 +290,30 @@ class Function(Rule):
         return "a function"
 
 
+class ListOf(Rule):
+    """Accept a list or tuple whose every entry satisfies a rule.
+
+    Parameters
+    ----------
+    entry : Rule
+        The rule of an entry.
+    noun : str
+        The accepted entries in words, to follow "a list of".
+    """
+
+    def __init__(self, entry: Rule, noun: str) -> None:
+        self.entry = entry
+        self.noun = noun
+
+    @override
+    def accepts(self, value: Any) -> bool:
+        return isinstance(value, (list, tuple)) and all(self.entry.accepts(one) for one in value)
+
+    @override
+    def __str__(self) -> str:
+        return f"a list of {self.noun}"
+
+
 class Satisfies(Rule):
     """Accept what a predicate accepts.
 
@@ -286,4 +367,4 @@ def check_parameters(owner: str, rules: Mapping[str, Rule], values: Mapping[str,
             continue
         value = values[name]
         if not rule.accepts(value):
-            raise rule.error(f"{owner}: {name} must be {rule}, got {value!r}.")
+            raise rule.error(f"{owner}: {name} must be {rule}, got {brief(value)}.")

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
+from bad_inputs import refuses
 from contrafact.data import fill_missing, pad
 from contrafact.data.cleaning import describe_nonfinite
 
@@ -25,8 +26,8 @@ def test_pad_by_hand():
     ("arguments", "reason"),
     [
         (([[1.0, 2.0]], 1), "length 1 would cut a series of length 2"),
-        (([[1.0]], None, "zero"), "value 'zero'.*'edge' or a number"),
-        (([[1.0]], None, None), "value None.*'edge' or a number"),
+        (([[1.0]], None, "zero"), "value must be 'edge' or a number, got 'zero'"),
+        (([[1.0]], None, None), "value must be 'edge' or a number, got None"),
         (([np.ones((2, 3)), np.ones((1, 3))],), r"X\[1\] has 1 channels but X\[0\] has 2"),
         (([[1.0], []],), r"X\[1\] has shape \(0,\)"),
         (([],), "X is empty"),
@@ -80,8 +81,8 @@ def test_fill_by_hand():
             r"X\[1\] is entirely NaN in channel 1",
         ),
         (([[1.0, NAN], [2.0, NAN]], "mean"), "X is entirely NaN in feature 1"),
-        (([[[1.0, NAN]]], "median"), "how 'median'.*'linear', 'mean' or a finite number"),
-        (([[[1.0, NAN]]], NAN), "how nan"),
+        (([[[1.0, NAN]]], "median"), "how must be 'linear', 'mean' or a number, got 'median'"),
+        (([[[1.0, NAN]]], NAN), "how must be .*, got nan"),
         (([[[-np.inf, NAN, 1.0]]],), r"X\[0\] contains inf at channel 0, time 0"),
         (([[[1.0, 2.0]], [[1.0]]],), r"unequal shape.*contrafact\.data\.pad"),
     ],
@@ -145,3 +146,16 @@ def test_first_nonfinite_is_described(shape, at, value, said):
     X[at] = value
     X[(-1,) * len(shape)] = X[(-1,) * len(shape)] or np.inf  # a later one is not what is reported
     assert describe_nonfinite(X, "X").startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("function", "name", "bad"),
+    [
+        *((pad, "length", bad) for bad in ("5", 2.5, True, [5], 0, 10**30)),
+        *((pad, "value", bad) for bad in ("zero", None, [0], np.nan, True)),
+        *((pad, "X", bad) for bad in (None, 3, "ab", {"a": 1}, object())),
+        *((fill_missing, "how", bad) for bad in ("median", None, [0], np.nan, np.inf, True)),
+    ],
+)
+def test_bad_arguments_are_named(function, name, bad):
+    refuses(name, function, **{"X": np.ones((2, 1, 4))} | {name: bad})

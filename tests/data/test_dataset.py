@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from ucr_files import NAN, X
 
+from bad_inputs import bad_arrays, refuses
 from contrafact.data import Dataset
 
 
@@ -33,3 +34,37 @@ def test_dataset_keeps_its_promises():
     assert data.classes.tolist() == ["a", "b", "c"]  # "c" occurs in the test part only
     with pytest.raises(AttributeError):
         data.name = "other"
+
+
+GOOD = {
+    "name": "toy",
+    "modality": "row",
+    "X_train": [[0.0], [1.0]],
+    "y_train": ["a", "b"],
+    "X_test": [[0.5]],
+    "y_test": ["b"],
+    "names": ("size",),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "bad"),
+    [
+        *((part, bad) for part in ("X_train", "X_test") for bad in bad_arrays([[0.0]]).values()),
+        *(
+            (part, bad)
+            for part in ("y_train", "y_test")
+            for bad in (None, 3, "ab", [["a"]], ["a"] * 9)
+        ),
+        ("name", 3),
+        ("name", None),
+        ("modality", []),
+        ("modality", "rows"),
+        ("names", "size"),
+        ("names", (1,)),
+        ("names", ("a", "b")),
+    ],
+)
+def test_bad_arguments_are_named(name, bad):
+    Dataset(**GOOD)
+    refuses(name, Dataset, **GOOD | {name: bad})

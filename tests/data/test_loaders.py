@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from ucr_files import NAN, X, write_table, write_ts
 
+from bad_inputs import refuses
 from contrafact.data import load_dataset, pad
 
 
@@ -81,3 +82,18 @@ def test_import_is_light_and_docstrings_are_true():
 
 def test_loaded_series_can_be_padded_further():
     assert pad(load_dataset("UnitTest").X_train, length=30).shape == (20, 1, 30)
+
+
+@pytest.mark.parametrize(
+    ("name", "bad"),
+    [
+        *(("name_or_path", bad) for bad in (None, 3, ["iris"], object())),
+        *((name, bad) for name in ("pad", "fill") for bad in ("no", 1, None, np.zeros(2))),
+        ("label", 3),
+        ("modality", "rows"),
+        ("modality", []),
+        ("max_bytes", "1"),
+    ],
+)
+def test_bad_arguments_are_named(name, bad):
+    refuses(name, load_dataset, **{"name_or_path": "iris"} | {name: bad})

@@ -106,3 +106,47 @@ def test_bad_files_are_explained(tmp_path):
         np.savez(tmp_path / "bad.npz", **entries)
         with pytest.raises(ValueError, match=reason):
             load_dataset(tmp_path / "bad.npz")
+
+
+TS = (
+    "@problemName x\n@timeStamps false\n@univariate true\n@equalLength true\n@seriesLength 3\n"
+    "@classLabel true a b\n@data\n" + "1,2,3:a\n4,5,6:b\n" * 8
+).encode()
+TSV = b"1\t1.0\t2.0\n2\t3.0\t4.0\n" * 8
+CSV = b"x,label\n" + b"1,0\n2,1\n" * 8
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.ts", b"", "no series after a line @data"),
+        ("a.ts", b"1,2,3:a\n4,5,6:b\n", "no series after a line @data"),
+        ("a.ts", TS[:-4], "cannot be read as .ts"),
+        ("a.ts", TS.replace(b"5", b"\0"), "NUL bytes"),
+        ("a.ts", TS.replace(b"b\n", b"\xe4\n"), "cannot be read as .ts"),
+        ("a.ts", TS.replace(b"5", b"five"), "could not convert"),
+        ("a.tsv", b"", "cannot be read as .tsv"),
+        ("a.tsv", TSV.replace(b"3", b"\0"), "NUL bytes"),
+        ("a.tsv", TSV + b"1\t2\n", "contains NaN"),
+        ("a.txt", b"", "no instances"),
+        ("a.txt", b"1 2 3\n1 2\n", "cannot be read as .txt"),
+        ("a.csv", b"", "it is empty"),
+        ("a.csv", CSV.decode().encode("utf-16"), "NUL bytes"),
+        ("a.csv", CSV.replace(b"x,", b"\xe4,"), "not UTF-8"),
+        ("a.csv", CSV + b"1,2,3\n", "Expected 2 fields"),
+        ("a.csv", CSV.replace(b"1,0", b'"1,0', 1), "EOF inside string"),
+        ("a.csv", CSV + b"1" * 400_000 + b",0\n", "not a number|inf"),
+    ],
+)
+def test_damaged_text_ends_in_one_line_that_names_the_file(tmp_path, name, content, message):
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=message) as refusal:
+        load_dataset(path)
+    assert str(path) in str(refusal.value) and "\n" not in str(refusal.value)
+
+
+def test_a_byte_order_mark_is_no_part_of_the_data(tmp_path):
+    for name, content in (("a.ts", TS), ("a.csv", CSV)):
+        (tmp_path / name).write_bytes(b"\xef\xbb\xbf" + content)
+        assert len(load_dataset(tmp_path / name).X_train) > 0

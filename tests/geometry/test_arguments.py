@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from contrafact.geometry import arguments, lmo
+from bad_inputs import NOT_NUMBERS, bad_arrays, refuses
+from contrafact.geometry import arguments, duality_gap, lmo, project
 from contrafact.geometry.arguments import as_box, as_mask, as_norm, as_radius, as_rows, blocks
 
 
@@ -66,3 +67,66 @@ def test_blocks_cover_every_row_once(n, monkeypatch):
         assert all(torch.equal(other, one) for _, _, other, _ in parts)
     assert all(other is number for *_, other in parts)
     assert list(blocks(first[:0], number)) == []
+
+
+#: the functions, with arguments that they take
+CALLS = {
+    "lmo": (lmo, ("w", "x")),
+    "duality_gap": (duality_gap, ("w", "x", "delta")),
+    "project": (project, ("x", "center")),
+}
+BAD_OPTIONS = [
+    *(("eps", NOT_NUMBERS[kind]) for kind in NOT_NUMBERS),
+    *(("p", NOT_NUMBERS[kind]) for kind in NOT_NUMBERS),
+    ("eps", None),
+    ("eps", 10**400),
+    ("eps", ["a", "b"]),
+    ("p", None),
+    ("p", 0.5),
+    ("bounds", None),
+    ("bounds", 1),
+    ("bounds", (0, 1, 2)),
+    ("bounds", (math.nan, 1)),
+    ("bounds", ("a", 1)),
+    ("bounds", (None, 1)),
+    ("bounds", (True, False)),
+    ("bounds", ([math.nan, 0], 1)),
+]
+
+
+def good(call):
+    function, names = CALLS[call]
+    return function, dict.fromkeys(names, np.full((2, 2), 0.5)) | {"eps": 1.0, "p": 2}
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_kind_in_is_kind_out(call, dtype):
+    function, arguments = good(call)
+    arrays = {k: v.astype(dtype) if isinstance(v, np.ndarray) else v for k, v in arguments.items()}
+    tensors = {k: torch.as_tensor(v) if isinstance(v, np.ndarray) else v for k, v in arrays.items()}
+    from_arrays = function(**arrays)
+    from_tensors = function(**tensors)
+    assert isinstance(from_arrays, np.ndarray) and isinstance(from_tensors, torch.Tensor)
+    np.testing.assert_array_equal(from_arrays, from_tensors.numpy())
+
+
+@pytest.mark.parametrize("bad", bad_arrays(np.zeros((2, 2))))
+@pytest.mark.parametrize("call", CALLS)
+def test_bad_arrays_are_named(call, bad):
+    function, arguments = good(call)
+    for name in CALLS[call][1]:
+        refuses(name, function, **arguments | {name: bad_arrays(np.full((2, 2), 0.5))[bad]})
+
+
+@pytest.mark.parametrize(("name", "value"), BAD_OPTIONS)
+@pytest.mark.parametrize("call", CALLS)
+def test_bad_options_are_named(call, name, value):
+    function, arguments = good(call)
+    refuses(name, function, **arguments | {name: value})
+
+
+@pytest.mark.parametrize("mask", [3, "abc", np.ones((2, 2)), np.ones((2, 3), bool), [True, None]])
+def test_bad_masks_are_named(mask):
+    function, arguments = good("lmo")
+    refuses("mask", function, **arguments, mask=mask)

@@ -258,6 +258,7 @@ def test_numpy_in_is_numpy_out_and_nothing_is_changed():
     )
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 def test_gradients_do_not_pass_and_the_answer_can_be_used_in_training():
     w = torch.randn(2, 5, requires_grad=True)
     delta = lmo(w, torch.rand(2, 5), 0.5, 1.5)

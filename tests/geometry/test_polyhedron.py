@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from polyhedra import INF, KINDS, NORMS, by_cvxpy, check_kept, problems, solve
 from scipy.optimize import linprog
 
-from contrafact.geometry import dual_newton, polyhedron
+from bad_inputs import NOT_NUMBERS, bad_arrays, refuses
+from contrafact.geometry import dual_newton, nearest_point, polyhedron
 
 # --- optimal --------------------------------------------------------------------------------------
 
@@ -195,3 +196,58 @@ def test_errors_name_the_argument():
         solve("linf", [[0.0]], [[1.0]], [1.0])
     with pytest.raises(ValueError, match="bounds"):
         solve("l2", [[0.0]], [[1.0]], [1.0], 1.0, -1.0)
+
+
+GOOD = {"x": np.zeros((3, 2)), "A": -np.ones((2, 2)), "b": np.array([-1.0, -2.0])}
+
+
+def test_arrays_in_arrays_out():
+    from_arrays = nearest_point(**GOOD, bounds=(np.zeros(2), 5))
+    tensors = {name: torch.as_tensor(value) for name, value in GOOD.items()}
+    from_tensors = nearest_point(**tensors, bounds=(torch.zeros(2), 5))
+    for name, value in vars(from_tensors).items():
+        found = getattr(from_arrays, name)
+        assert isinstance(found, np.ndarray) and isinstance(value, torch.Tensor)
+        np.testing.assert_array_equal(found, value.numpy())
+    np.testing.assert_array_equal(from_arrays.gap, from_tensors.gap.numpy())
+
+
+def test_gap_of_arrays_is_0_where_no_point_exists():
+    found = nearest_point(np.zeros((1, 1)), np.array([[1.0], [-1.0]]), np.array([-1.0, -1.0]))
+    assert found.infeasible.tolist() == [True] and found.gap.tolist() == [0]
+
+
+@pytest.mark.parametrize("bad", bad_arrays(np.zeros((3, 2))))
+@pytest.mark.parametrize("name", ["x", "A", "b"])
+def test_bad_arrays_are_named(name, bad):
+    refuses(name, nearest_point, **GOOD | {name: bad_arrays(GOOD[name])[bad]})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("norm", value) for value in NOT_NUMBERS.values()),
+        ("x", np.zeros((3, 3))),
+        ("x", np.zeros(3)),
+        ("A", np.zeros((0, 2))),
+        ("A", np.zeros((4, 2, 2))),
+        ("b", np.zeros(3)),
+        ("bounds", None),
+        ("bounds", (0, 1, 2)),
+        ("bounds", (math.nan, 1)),
+        ("bounds", ("a", 1)),
+        ("bounds", (np.zeros(5), 1)),
+        ("frozen", np.zeros((3, 2))),
+        ("frozen", np.zeros((3, 5), bool)),
+        ("frozen", "x"),
+        ("which", [0, 0, 1]),
+    ],
+)
+def test_bad_arguments_are_named(name, value):
+    refuses(name if name != "which" else "A", nearest_point, **GOOD | {name: value})
+
+
+@pytest.mark.parametrize("which", [[0, 0], [0, 0, 9], [0, 0, -1], [0.0, 0.0, 0.0], "abc"])
+def test_bad_positions_of_sets_are_named(which):
+    sets = GOOD | {"A": -np.ones((2, 2, 2)), "b": np.ones((3, 2))}
+    refuses("which", nearest_point, **sets, which=which)

@@ -97,6 +97,7 @@ def test_float32_keeps_to_the_ball_and_the_box(p):
         assert torch.allclose(y.double(), exact, rtol=0, atol=1e-7)
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 @pytest.mark.parametrize("p", NORMS)
 def test_a_point_inside_comes_back_bit_for_bit(p):
     c = torch.rand(5, 3, 4)

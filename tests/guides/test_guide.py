@@ -29,6 +29,7 @@ def test_only_what_the_model_puts_in_the_class(kind):
         assert torch.equal(index, untold.guide(X, target, k=3)[1])
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 def test_labels_name_the_outputs_of_a_raw_module():
     module = torch.nn.Linear(2, 3)
     reference = np.random.default_rng(0).normal(size=(50, 2))
@@ -133,8 +134,14 @@ def test_the_model_is_asked_once_per_reference_row():
             "target 'pont' is not a class of this model. Classes: 'gun', 'point'",
         ),
         (lambda g, x: g.guide(x, ["gun"] * 4 + ["pont"]), "target 'pont' is not a class"),
-        (lambda g, x: g.guide(x, ["gun"] * 4), "shape"),
-        (lambda g, x: g.guide(x, "gun", k=0), "k must be a whole number at least 1, got 0"),
+        (lambda g, x: g.guide(x, ["gun"] * 4), "target has 4 labels for 5 instances"),
+        (lambda g, x: g.guide(x, None), "target must be a label, or one per instance, got None"),
+        (lambda g, x: g.guide(x[:, :2], "gun"), r"shape \(2,\); fit saw \(3,\)"),
+        (lambda g, x: g.guide(np.full((1, 3), np.nan), "gun"), r"X\[0\] contains NaN"),
+        (lambda g, x: NearestUnlikeNeighbor().fit(by_first, x[:0]), "X is empty"),
+        (lambda g, x: NearestUnlikeNeighbor().fit(by_first, x, [1, 2]), r"y has shape \(2,\)"),
+        (lambda g, x: NearestUnlikeNeighbor().guide(x, 1), "not fitted"),
+        (lambda g, x: g.guide(x, "gun", k=0), "k must be a whole number at least 1 .*, got 0"),
     ],
 )
 def test_errors_say_what_was_given(call, message):
@@ -173,5 +180,5 @@ def test_options_are_checked_by_name(make, option, value):
 def test_what_is_asked_is_checked_by_name(asked):
     x = np.random.default_rng(0).normal(size=(5, 3))
     guide = NearestUnlikeNeighbor().fit(by_first, x)
-    with pytest.raises(ValueError, match=f"NearestUnlikeNeighbor: {next(iter(asked))} must be a"):
+    with pytest.raises(ValueError, match=f"NearestUnlikeNeighbor: {next(iter(asked))} must be "):
         guide.guide(x, 1, **asked)

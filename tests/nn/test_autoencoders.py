@@ -50,6 +50,7 @@ def test_an_instance_becomes_a_code_and_comes_back_in_its_shape(kind, shape):
     assert not torch.allclose(z[0], z[1])
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 def test_the_lstm_decoder_is_an_lstm_fed_the_code_at_every_step():
     autoencoder = LSTMAutoencoder((2, 9), latent=5, hidden=7).double()
     reference = nn.LSTM(5, 7, batch_first=True).double()
@@ -73,6 +74,7 @@ def test_the_lstm_decoder_is_an_lstm_fed_the_code_at_every_step():
     torch.testing.assert_close(ours, theirs)
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 def test_the_lstm_encoder_reads_the_last_state():
     autoencoder = LSTMAutoencoder((2, 9), latent=5, hidden=7)
     x = normal(3, 2, 9)

@@ -15,6 +15,7 @@ def convolutions(network):
     return [m for m in network.modules() if isinstance(m, torch.nn.Conv1d)]
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 def test_the_layers_follow_the_paper():
     network = InceptionTime(n_channels=3, n_classes=5)
     lengths = [c.kernel_size[0] for c in convolutions(network)]
@@ -25,6 +26,7 @@ def test_the_layers_follow_the_paper():
     assert sum(c.out_channels == 128 for c in convolutions(network)) == 2  # the two shortcuts
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 def test_a_module_is_what_the_equation_says():
     block = InceptionTime(2, 3, kernels=(5, 3), width=4).eval().members[0].blocks[0]
     module = block.modules_in_row[0]
@@ -38,6 +40,7 @@ def test_a_module_is_what_the_equation_says():
     torch.testing.assert_close(module(x), together.relu())
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 def test_a_shortcut_leads_around_three_modules():
     block = InceptionTime(2, 3, kernels=(5,), width=4).eval().members[0].blocks[0]
     torch.nn.init.zeros_(block.modules_in_row[-1].normalize.weight)
@@ -56,6 +59,7 @@ def test_kernels_are_not_longer_than_the_series(length, kernels):
     assert network(torch.zeros(3, 1, length)).shape == (3, 2)
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 def test_the_ensemble_answers_with_the_mean_probability():
     network = InceptionTime(2, 4, kernels=(5, 3), width=4, n_members=3).eval()
     x = 3 * series()
@@ -64,6 +68,7 @@ def test_the_ensemble_answers_with_the_mean_probability():
     torch.testing.assert_close(network(x).softmax(dim=1), p.mean(dim=0))
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 def test_a_series_without_its_channel_is_lifted():
     network = InceptionTime(1, 3, kernels=(5, 3), width=4).eval()
     x = series(n_channels=1)
@@ -93,8 +98,8 @@ def test_it_learns_how_wide_a_bump_is_and_the_seed_decides():
         ({"kernels": (8, 5)}, r"kernels = \(8, 5\)\. Accepted: odd lengths"),
         ({"kernels": ()}, "kernels"),
         ({"depth": 4}, "depth = 4. Accepted: 3, 6, 9"),
-        ({"n_members": 0}, "n_members = 0. Accepted: 1 or more"),
-        ({"width": 0}, "width = 0"),
+        ({"n_members": 0}, "n_members must be a whole number at least 1.*, got 0"),
+        ({"width": 0}, "width must be a whole number at least 1.*, got 0"),
     ],
 )
 def test_sizes_are_checked(options, message):

@@ -54,6 +54,7 @@ def watching(values, module=None):
     return watch, seen
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 @pytest.mark.parametrize(("batch_size", "accumulate"), [(6, 2), (4, 3), (1, 12)])
 def test_accumulated_batches_make_the_step_of_the_whole(batch_size, accumulate):
     whole, history = run()
@@ -63,12 +64,14 @@ def test_accumulated_batches_make_the_step_of_the_whole(batch_size, accumulate):
     assert not torch.allclose(weights(run(batch_size=batch_size)[0]), weights(whole), atol=1e-6)
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 def test_steps_are_counted_by_groups_of_batches():
     steps = []
     run(batch_size=2, accumulate=4, max_epochs=1, hook=lambda *_: steps.append(1))
     assert len(steps) == 2  # six batches: four, and the two that are left
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 def test_the_average_is_what_is_kept():
     module, path = linear(), []
     average = AveragedModel(module, multi_avg_fn=get_ema_multi_avg_fn(0.5))
@@ -86,6 +89,7 @@ def test_the_average_is_what_is_kept():
     assert not module.training
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 @pytest.mark.parametrize("restore_best", [True, False])
 def test_the_average_of_the_best_epoch(restore_best):
     module = linear()
@@ -103,6 +107,7 @@ def test_the_average_of_the_best_epoch(restore_best):
     torch.testing.assert_close(weights(module), seen[1 if restore_best else 3][0])
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 def test_listener_hears_every_epoch_and_may_end_it():
     heard = []
 
@@ -117,6 +122,7 @@ def test_listener_hears_every_epoch_and_may_end_it():
     assert len(run(listener=lambda history: None, max_epochs=5)[1]["train_loss"]) == 5
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 def test_best_weights_come_back_unless_told_otherwise():
     module = linear()
     watch, seen = watching([3.0, 1.0, 2.0, 1.5, 1.2], module)
@@ -129,17 +135,20 @@ def test_best_weights_come_back_unless_told_otherwise():
     assert all(not training for _, training in seen)
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 @pytest.mark.parametrize(("patience", "epochs"), [(1, 3), (2, 6), (3, 7)])
 def test_patience(patience, epochs):
     watch, _ = watching([3.0, 1.0, 2.0, 0.9, 2.0, 1.5, 1.2])
     assert len(run(watch=watch, max_epochs=7, patience=patience)[1]["val_loss"]) == epochs
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 def test_patience_on_a_flat_curve():
     watch, _ = watching([1.0] * 20)
     assert len(run(watch=watch, max_epochs=20, patience=4)[1]["val_loss"]) == 5
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 def test_clip_bounds_the_step():
     start = weights(linear())
     free, clipped = (
@@ -149,6 +158,7 @@ def test_clip_bounds_the_step():
     torch.testing.assert_close(clipped / clipped.norm(), free / free.norm())
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 def test_schedule_gets_the_loss_that_decides():
     heard = []
     _, history = run(schedule=heard.append)
@@ -159,6 +169,7 @@ def test_schedule_gets_the_loss_that_decides():
     assert heard == [3.0, 1.0, 2.0]
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 def test_wrong_settings_and_divergence():
     for wrong in ({"max_epochs": 0}, {"batch_size": 0}):
         with pytest.raises(ValueError, match="must be at least 1"):

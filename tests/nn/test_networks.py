@@ -10,9 +10,6 @@ from contrafact.nn.networks import (
     FCN,
     MLP,
     BiLSTM,
-    ResidualBlock,
-    ResNet8,
-    SmallCNN,
     build_network,
     seeded,
 )
@@ -65,6 +62,7 @@ def test_a_series_without_its_channel_is_lifted(network):
     assert torch.equal(network(x[:, 0]), network(x))
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 def test_fcn_follows_the_paper():
     network = FCN(n_channels=3, n_classes=5)
     convolutions = [m for m in network.modules() if isinstance(m, torch.nn.Conv1d)]
@@ -80,6 +78,7 @@ def test_fcn_follows_the_paper():
     assert features.min() == 0  # after ReLU
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 def test_fcn_padding_is_the_usual_one():
     x = inputs((3, 17))
     pad, convolution = FCN(3, 2).blocks[0][:2]
@@ -89,6 +88,7 @@ def test_fcn_padding_is_the_usual_one():
     torch.testing.assert_close(convolution(pad(x)), expected)
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 def test_bilstm_reads_both_ends():
     """With its forward half cut off, only what the backward half has read is left: all of it."""
     network = BiLSTM(1, 2, hidden=8).eval()
@@ -100,39 +100,14 @@ def test_bilstm_reads_both_ends():
     assert (backward != 0).all()
 
 
-@pytest.mark.parametrize("size", [(4, 4), (4, 9), (28, 28), (33, 5)])
-def test_small_cnn_takes_images_of_any_size(size):
-    assert SmallCNN(3, 7)(torch.zeros(2, 3, *size)).shape == (2, 7)
-
-
-@pytest.mark.parametrize("size", [(4, 4), (8, 8), (28, 28), (32, 32), (33, 5)])
-def test_resnet8_takes_images_of_any_size(size):
-    assert ResNet8(3, 7)(torch.zeros(2, 3, *size)).shape == (2, 7)
-
-
-def test_resnet8_has_eight_layers_and_quarters_the_image():
-    network = ResNet8(3, 7)
-    layers = [m for m in network.modules() if isinstance(m, torch.nn.Conv2d | torch.nn.Linear)]
-    assert (
-        len([m for m in layers if getattr(m, "kernel_size", None) != (1, 1)]) == 8
-    )  # shortcuts apart
-    assert network.blocks(inputs((3, 32, 32))).shape == (6, 64, 8, 8)
-
-
-def test_a_residual_block_adds_to_its_input():
-    """With its body silenced, only the way around it is left."""
-    block = ResidualBlock(4, 4, stride=1).eval()
-    torch.nn.init.zeros_(block.body[-1].weight)
-    x = inputs((4, 6, 6))
-    assert torch.equal(block(x), x.relu())
-
-
+@pytest.mark.usefixtures("own_random_numbers")
 def test_mlp_flattens():
     network = MLP(12, 3, hidden=(8, 4)).eval()
     x = inputs((3, 4))
     assert torch.equal(network(x), network(x.flatten(1)))
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 @pytest.mark.parametrize("name", SHAPES)
 def test_weights_come_from_the_seed_alone(name):
     torch.manual_seed(1)

@@ -56,6 +56,7 @@ def test_pipelines_are_refitted_with_other_seeds_and_rows(series):
     assert min(accuracy(committee, X, y)) > 0.8
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 @pytest.mark.parametrize(
     ("model", "other"),
     [
@@ -79,6 +80,7 @@ def test_the_same_seed_makes_the_same_committee(series):
     assert not np.array_equal(coefs[0], coefs[2])
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 def test_aeon_estimators_are_refitted(series):
     X, y = series
     model = MiniRocketClassifier(n_kernels=84, random_state=0).fit(X, y)
@@ -88,6 +90,7 @@ def test_aeon_estimators_are_refitted(series):
     assert committee.members[0].model.n_kernels == 84
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 @pytest.mark.parametrize("given", ["name", "module"])
 def test_networks_trained_here_are_trained_again(series, given):
     X, y = series
@@ -104,6 +107,7 @@ def test_networks_trained_here_are_trained_again(series, given):
     assert all(len(member.history["train_loss"]) == 3 for member in committee.members)
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 def test_weights_that_cannot_be_drawn_anew_are_not_retrained(series):
     class Scaled(torch.nn.Module):
         def __init__(self):

@@ -61,6 +61,7 @@ def test_scaling_takes_images():
     assert float(scaling(x).min()) == 0 and float(scaling(x).max()) == 1
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 def test_normalized_takes_the_units_of_the_data():
     module = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(8, 2)).eval()
     model = normalized(module, mean=[1.0, -2.0], std=[0.5, 4.0])

@@ -9,6 +9,7 @@ from contrafact.nn import FCN, MLP, BiLSTM, InceptionTime, ResNet8, SmallCNN, lo
 from saved_models import Net, answers, net
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 @pytest.mark.parametrize("stored", ["plain", "checkpoint", "legacy"])
 @pytest.mark.parametrize("network", ["class", "instance"])
 def test_weights_go_into_the_network(tmp_path, stored, network):
@@ -20,6 +21,7 @@ def test_weights_go_into_the_network(tmp_path, stored, network):
     np.testing.assert_allclose(answers(load_model(path, network=given)), answers(module), atol=1e-6)
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 @pytest.mark.parametrize(
     ("name", "network", "shape"),
     [
@@ -39,16 +41,17 @@ def test_reference_networks_are_built_from_their_weights(tmp_path, name, network
     torch.testing.assert_close(load_model(tmp_path / "w.pt", network=name)(x), network.eval()(x))
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 def test_weights_without_their_network_are_explained(tmp_path, module_file):
     path = tmp_path / "w.pt"
     torch.save(nn.Linear(4, 2).state_dict(), path)
     assert load_model(path, network="my_models:Tiny").weight.shape == (2, 4)
     for network, kind, reason in [
         (None, ValueError, r"weights of a network, not the network.*--network.*fcn"),
-        ("my_models:make", ValueError, r"does not fit the network Tiny: size mismatch for weight"),
+        ("my_models:make", ValueError, r"does not fit the network Tiny: 'weight' has shape"),
         ("my_models:needs", TypeError, r"cannot be made without arguments.*size"),
         ("my_models:text", TypeError, r"gives str\. Accepted: a torch module"),
-        ("fcm", ValueError, r"'fcm' is unknown\. Accepted: fcn, "),
+        ("fcm", ValueError, r"'fcm' is unknown\. Did you mean fcn\? Accepted: fcn, "),
         ("fcn", ValueError, r"not those of network 'fcn': they lack 'standardize\.mean'"),
     ]:
         with pytest.raises(kind, match=reason):

@@ -148,10 +148,14 @@ def test_no_rows_have_no_seam():
 @pytest.mark.parametrize(
     ("X", "options", "message"),
     [
-        (torch.zeros(3, 4), {}, r"X has shape \(3, 4\); accepted: \(n, channels, length\)"),
+        (torch.zeros(3, 4), {}, r"X has shape \(3, 4\). Accepted: \(n, channels, length\)"),
         (torch.zeros(0, 1, 4), {}, r"X has shape \(0, 1, 4\)"),
-        (torch.zeros(3, 1, 4), {"quantile": 99}, "quantile is 99; accepted: above 0, up to 1"),
-        (torch.zeros(3, 1, 4), {"reach": -1}, "reach is -1; accepted: 0 or more"),
+        (
+            torch.zeros(3, 1, 4),
+            {"quantile": 99},
+            "quantile must be a number above 0 and at most 1, got 99",
+        ),
+        (torch.zeros(3, 1, 4), {"reach": -1}, "reach must be a whole number at least 0, got -1"),
     ],
 )
 def test_bad_arguments(X, options, message):

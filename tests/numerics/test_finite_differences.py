@@ -101,6 +101,7 @@ def test_scale_per_row(x, n_directions):
         torch.testing.assert_close(together, expected, atol=1e-8, rtol=1e-8)
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 def test_kind_is_kept_and_nothing_is_touched():
     x = torch.ones(2, 3, requires_grad=True)
     torch.manual_seed(0)
@@ -118,15 +119,19 @@ def test_kind_is_kept_and_nothing_is_touched():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"n_directions": 0}, "n_directions must be at least 1, got 0"),
+        ({"n_directions": 0}, "n_directions must be a whole number at least 1, got 0"),
         ({"scale": 0.0}, "scale must be positive"),
         ({"scale": torch.ones(4)}, "one per row"),
         ({"directions": "sobol"}, "'normal' or 'rademacher', got 'sobol'"),
         ({"seeds": [1, 2]}, "seeds must be one integer per row"),
         ({"function": lambda z: z}, "function must give one value per row"),
+        ({"function": lambda z: z.sum(1).numpy()}, "function must return a Tensor, got ndarray"),
+        ({"function": 3}, "function must be a function, got 3"),
+        ({"scale": "1"}, "scale must be an array, got '1'"),
+        ({"scale": np.inf}, "scale must be positive"),
     ],
 )
 def test_errors_name_the_argument(x, change, message):
     arguments = {"function": quadratic, "x": x, "seeds": np.arange(6)} | change
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((ValueError, TypeError), match=message):
         zeroth_order_gradient(**arguments)

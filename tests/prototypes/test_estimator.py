@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from bad_inputs import bad_arrays, refuses
 from contrafact import prototypes
 from contrafact.prototypes import DeepLVQ, NearestMean
 
@@ -51,6 +52,7 @@ def test_none_is_forgotten():
     assert set(names.split()) <= {kind.__name__ for kind in MODELS}
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 @parametrize_with_checks(
     [
         NearestMean("mahalanobis"),
@@ -259,3 +261,25 @@ def test_margins_reject_and_statistics(kind, blobs):
 def test_wrong_data_are_refused(kind, X, y, said):
     with pytest.raises(ValueError, match=said):
         quick(kind).fit(X, y)
+
+
+ROWS = np.random.default_rng(0).normal(size=(8, 2))
+SIDES = [0, 1] * 4
+
+
+@pytest.mark.parametrize("bad", bad_arrays(ROWS))
+def test_data_that_cannot_be_used_are_named(bad):
+    value = bad_arrays(ROWS)[bad]
+    model = prototypes.NearestMean().fit(ROWS, SIDES)
+    refuses("X", prototypes.GLVQ().fit, value, SIDES)
+    refuses("X", model.predict, value)
+    refuses("sample_weight", model.fit, ROWS, SIDES, value if bad != "none" else "abc")
+    for pair in ((value, SIDES), value if bad != "none" else 3):
+        refuses("initial_prototypes", prototypes.GLVQ().fit, ROWS, SIDES, pair)
+
+
+@pytest.mark.parametrize("y", [None, "ab", 3, SIDES[:-1], np.ma.masked_array(SIDES, SIDES), {}])
+def test_labels_that_cannot_be_used_are_named(y):
+    model = prototypes.NearestMean().fit(ROWS, SIDES)
+    for call in (model.score, model.prototype_statistics, prototypes.GLVQ().fit):
+        refuses("y", call, ROWS, y)

@@ -172,5 +172,5 @@ def test_elastic_models_have_no_linear_metric(series):
 
 def test_elastic_metrics_refuse_images():
     X = np.random.default_rng(0).normal(size=(6, 1, 3, 3))
-    with pytest.raises(ValueError, match="Elastic metrics take series"):
+    with pytest.raises(ValueError, match="elastic metrics take series"):
         NearestMean("dtw").fit(X, np.arange(6) % 2).predict(X)

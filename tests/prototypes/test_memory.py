@@ -145,7 +145,7 @@ def test_torch_of_another_dtype_is_answered_in_it():
     [
         (np.zeros(3), {}, r"prototypes must be \(K, \*shape\)"),
         (np.zeros((0, 3)), {}, "at least one"),
-        (POINTS, {"labels": ["a"]}, "labels must be one per prototype, 6; got 1"),
+        (POINTS, {"labels": ["a"]}, r"labels must be one per prototype, \(6,\); got shape \(1,\)"),
         (POINTS, {"beta": 0.0}, "beta must be a number above 0, got 0"),
         (POINTS, {"beta": np.nan}, "beta must be a number above 0, got nan"),
         (POINTS, {"scale": 0.0}, "scale must be above 0"),

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from penalties_by_hand import log_determinants, mean_squared_cosine
 
+from bad_inputs import NOT_NUMBERS, bad_arrays, refuses
 from contrafact.prototypes import (
     elastic_net_proximal,
     orthogonality_loss,
@@ -98,7 +99,8 @@ def test_coincident_prototypes_part(sigma, apart):
 
 
 def test_directions_of_parting_come_from_the_seed():
-    p, labels = torch.zeros(3, 2, dtype=torch.float64, requires_grad=True), torch.zeros(3)
+    p = torch.zeros(3, 2, dtype=torch.float64, requires_grad=True)
+    labels = torch.zeros(3, dtype=torch.long)
 
     def gradient(seed):
         return torch.autograd.grad(prototype_diversity_loss(p, labels, seed=seed), p)[0]
@@ -157,3 +159,40 @@ def test_orthogonality_loss_by_hand():
     assert torch.autograd.gradcheck(
         lambda p: orthogonality_loss(p, torch.tensor(labels)), (p.requires_grad_(),)
     )
+
+
+GOOD = {
+    prototype_diversity_loss: {"prototypes": np.eye(3), "labels": [0, 0, 1], "sigma": 1.0},
+    orthogonality_loss: {"prototypes": np.eye(3), "labels": [0, 0, 1]},
+    sparse_relevance_proximal: {"relevances": np.eye(3), "l1_weight": 0.5},
+    elastic_net_proximal: {"relevances": np.eye(3), "l1_weight": 0.5, "l2_weight": 1.0},
+}
+
+
+@pytest.mark.parametrize("function", GOOD)
+def test_arrays_give_what_tensors_give(function):
+    (_, array), *others = GOOD[function].items()
+    from_arrays = function(array, **dict(others))
+    labels = {k: torch.tensor(v) if k == "labels" else v for k, v in others}
+    from_tensors = function(torch.from_numpy(array), **labels)
+    assert isinstance(from_arrays, np.ndarray) and isinstance(from_tensors, torch.Tensor)
+    np.testing.assert_array_equal(from_arrays, from_tensors.numpy())
+
+
+@pytest.mark.parametrize("function", GOOD)
+def test_bad_arguments_are_named(function):
+    first = next(iter(GOOD[function]))
+    for label, bad in bad_arrays(np.eye(3)).items():
+        if label != "number" or first == "prototypes":
+            refuses(first, function, **GOOD[function] | {first: bad})
+    numbers = {"sigma", "l1_weight", "l2_weight"} & set(GOOD[function])
+    for name in numbers:
+        for bad in [*NOT_NUMBERS.values(), None, -1.0]:
+            refuses(name, function, **GOOD[function] | {name: bad})
+    if first == "prototypes":
+        for bad in ([0, 1], ["a", "b", "c"], [0.5, 1, 2], None):
+            refuses("labels", function, **GOOD[function] | {"labels": bad})
+
+
+def test_sigma_of_0_is_refused():
+    refuses("sigma", prototype_diversity_loss, np.eye(2), [0, 0], 0.0)

@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Real
-from typing import Any, Literal, TypeAlias
+from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Array: TypeAlias = NDArray[Any]
+from ..validation import Integer, Nothing, OneOf, Real, brief, check_parameters
+from .arrays import Array as Array
+from .arrays import as_real
 
 #: Names of the axes of one instance, by the number of dimensions of the whole array.
 AXES = {2: ("feature",), 3: ("channel", "time"), 4: ("channel", "row", "column")}
 
+_PAD_RULES = {
+    "length": Integer(at_least=1, at_most=10**9) | Nothing(),
+    "value": OneOf("edge") | Real(finite=False),
+}
+_IMPUTATION = OneOf("linear", "mean") | Real()
+
 
 def as_float(X: ArrayLike, name: str) -> Array:
-    """Convert numbers to a float array.
+    """Convert instances to a float array.
 
     Parameters
     ----------
     X : array of real numbers
-        Floats stay as they are; whole numbers become floats wide enough to hold them, and are not
-        rescaled.
+        The instances; see `as_real`.
     name : str
         What the user calls X, for error messages.
 
@@ -32,21 +38,10 @@ def as_float(X: ArrayLike, name: str) -> Array:
 
     Raises
     ------
-    ValueError
+    ValueError, TypeError
         If X is ragged or holds anything but real numbers.
     """
-    try:
-        array = np.asarray(X)
-    except ValueError as error:
-        raise ValueError(
-            f"{name} holds instances of unequal shape. "
-            f"Series can be padded with contrafact.data.pad({name})."
-        ) from error
-    if array.dtype.kind == "f":
-        return array
-    if array.dtype.kind in "iub":
-        return array.astype(np.result_type(array.dtype, np.float32))
-    raise ValueError(f"{name} has dtype {array.dtype}. Accepted: real numbers.")
+    return as_real(X, name, f"Series can be padded with contrafact.data.pad({name}).")
 
 
 def describe_nonfinite(
@@ -75,21 +70,16 @@ def describe_nonfinite(
     >>> describe_nonfinite([[[1.0, 2.0, float("nan")]]], "X")
     'X[0] contains NaN at channel 0, time 2. Impute it, e.g. contrafact.data.fill_missing(X).'
     """
-    array = np.asarray(X)
+    array = as_float(X, name)
     finite = np.isfinite(array)
     if finite.all():
         return None
     first = np.unravel_index(finite.argmin(), array.shape)
+    if array.ndim not in AXES:
+        return f"{name}[{', '.join(map(str, first))}] is {array[first]}. Accepted: finite numbers."
     instance, *position = (int(i) for i in first)
-    axes = AXES[array.ndim]
-    where = ", ".join(
-        f"{axis} {i}"
-        for axis, i in zip(
-            axes,
-            position,
-            strict=True,
-        )
-    )
+    axes = zip(AXES[array.ndim], position, strict=True)
+    where = ", ".join(f"{axis} {i}" for axis, i in axes)
     if np.isinf(array[first]):
         return f"{name}[{instance}] contains inf at {where}. Replace it with a finite number."
     # "linear", the default, is for series only.
@@ -131,8 +121,9 @@ def pad(
     >>> pad([[1.0, 2.0, 3.0], [5.0]]).tolist()
     [[[1.0, 2.0, 3.0]], [[5.0, 5.0, 5.0]]]
     """
-    if value != "edge" and not isinstance(value, Real):
-        raise ValueError(f"value {value!r} is not a way to pad. Accepted: 'edge' or a number.")
+    check_parameters("pad", _PAD_RULES, {"length": length, "value": value})
+    if not isinstance(X, np.ndarray | Sequence) or isinstance(X, str | bytes):
+        raise TypeError(f"X must be a sequence of series, got {brief(X)}.")
     series = [_channels_first(x, f"X[{i}]") for i, x in enumerate(X)]
     channels = _count_channels(series)
     longest = max(x.shape[1] for x in series)
@@ -212,6 +203,7 @@ def fill_missing(
     >>> fill_missing([[1.0, nan], [3.0, 4.0]], "mean").tolist()
     [[1.0, 4.0], [3.0, 4.0]]
     """
+    check_parameters("fill_missing", {"how": _IMPUTATION}, {"how": how})
     filled = as_float(X, "X").copy()
     _check_fillable(filled, how)
     constant = _constant(how)
@@ -262,13 +254,7 @@ def _fill_lines(lines: Array, shape: tuple[int, ...], how: str | float) -> None:
 
 def _constant(how: str | float) -> float | None:
     """Return the number to impute; None if `how` is the name of a method."""
-    if how in ("linear", "mean"):
-        return None
-    if not isinstance(how, Real) or not np.isfinite(how):
-        raise ValueError(
-            f"how {how!r} is not a way to impute. Accepted: 'linear', 'mean' or a finite number."
-        )
-    return float(how)
+    return None if isinstance(how, str) else float(how)
 
 
 def _refuse_empty_lines(

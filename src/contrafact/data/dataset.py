@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .cleaning import Array, as_float, describe_nonfinite
+from ..validation import Instance, Nothing, Satisfies, brief, check_parameters
+from .arrays import Array, read_array
+from .cleaning import as_float, describe_nonfinite
 
 #: Names of the axes of an array of instances, by modality.
 SHAPES = {
     "series": ("n", "channels", "length"),
     "image": ("n", "channels", "height", "width"),
     "row": ("n", "features"),
+}
+
+
+def _are_names(value: Any) -> bool:
+    """Return whether the value is a sequence of texts."""
+    is_sequence = isinstance(value, Sequence) and not isinstance(value, str)
+    return is_sequence and all(isinstance(name, str) for name in value)
+
+
+_RULES = {
+    "name": Instance(str, "a text"),
+    "names": Satisfies(_are_names, "a tuple of texts") | Nothing(),
 }
 
 
@@ -58,6 +74,7 @@ class Dataset:
     names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
+        check_parameters("Dataset", _RULES, {"name": self.name, "names": self.names})
         self._convert("X_train", "y_train")
         self._convert("X_test", "y_test")
         check_same_shape(self.X_train, self.X_test)
@@ -114,9 +131,9 @@ def check_shape(X: Array, modality: str, name: str) -> None:
     name : str
         What the user calls X, for error messages.
     """
-    if modality not in SHAPES:
+    if not isinstance(modality, str) or modality not in SHAPES:
         known = ", ".join(map(repr, SHAPES))
-        raise ValueError(f"modality {modality!r} is unknown. Accepted: {known}.")
+        raise ValueError(f"modality {brief(modality)} is unknown. Accepted: {known}.")
     axes = SHAPES[modality]
     if X.ndim != len(axes) or X.size == 0:
         raise ValueError(
@@ -160,15 +177,15 @@ def as_labels(y: ArrayLike, name: str, n: int | None = None) -> Array:
 
     Raises
     ------
-    ValueError
+    ValueError, TypeError
         If the shape, the type or a value is not accepted.
     """
-    labels = np.asarray(y)
+    labels = read_array(y, name)
     if labels.ndim != 1 or (n is not None and len(labels) != n):
-        length = "any length" if n is None else n
-        raise ValueError(
-            f"{name} has shape {labels.shape}. Accepted: one label per instance, ({length},)."
-        )
+        accepted = "a list of labels" if n is None else f"one label per instance of X, ({n},)"
+        raise ValueError(f"{name} has shape {labels.shape}. Accepted: {accepted}.")
+    if isinstance(y, (list, tuple)):
+        _refuse_mixed(y, name)
     # pandas stores text as objects; as a text array it sorts, compares and saves without pickle.
     if labels.dtype.kind == "O" and all(isinstance(label, str) for label in labels):
         labels = labels.astype(str)
@@ -181,6 +198,18 @@ def as_labels(y: ArrayLike, name: str, n: int | None = None) -> Array:
         if not finite.all():
             raise ValueError(f"{name}[{int(finite.argmin())}] is not finite. Accepted: a label.")
     return labels
+
+
+def _refuse_mixed(y: Sequence[Any], name: str) -> None:
+    """Refuse text next to numbers, which NumPy would turn into text."""
+    is_text = [isinstance(label, (str, bytes)) for label in y]
+    if any(is_text) and not all(is_text):
+        text = y[is_text.index(True)]
+        other = y[is_text.index(False)]
+        raise ValueError(
+            f"{name} holds {brief(text)} and {brief(other)}. "
+            "Accepted: text, numbers or booleans, not mixed."
+        )
 
 
 def _is_text(y: Array) -> bool:

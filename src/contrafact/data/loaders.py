@@ -10,16 +10,27 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..validation import Boolean, Instance, Integer, Nothing, OneOf, check_parameters
 from . import cleaning
+from .archives import MAX_BYTES
 from .bundled import AEON, SKLEARN, Bundled, read_bundled
 from .bundled import BY_NAME as BY_NAME
 from .cleaning import Array, describe_nonfinite, fill_missing
-from .dataset import Dataset, as_labels, check_same_shape
+from .dataset import SHAPES, Dataset, as_labels, check_same_shape
 from .readers import SUFFIXES, Instances, Reading, Source, read_path
 from .splitting import split_source
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_RULES = {
+    "name_or_path": Instance(str, "a name") | Instance(os.PathLike, "a path"),
+    "pad": Boolean(),
+    "fill": Boolean(),
+    "label": Instance(str, "the name of a column") | Nothing(),
+    "modality": OneOf(*SHAPES) | Nothing(),
+    "max_bytes": Integer(at_least=1),
+}
 
 
 def list_datasets() -> pd.DataFrame:
@@ -51,6 +62,7 @@ def load_dataset(
     fill: bool = False,
     label: str | None = None,
     modality: str | None = None,
+    max_bytes: int = MAX_BYTES,
 ) -> Dataset:
     """Load a bundled dataset by name, or your own by path.
 
@@ -76,6 +88,8 @@ def load_dataset(
         What a .csv or .npz holds, if it does not say so. A .csv holds rows; with "series" its
         columns are the steps of one channel, or of several if they are called x_0, x_1, …, y_0,
         y_1, ….
+    max_bytes : int, default=4 GiB
+        How many bytes the arrays of an .npz may take; more is refused before it is unpacked.
 
     Returns
     -------
@@ -101,7 +115,17 @@ def load_dataset(
     >>> load_dataset("gunpoint")
     Dataset('GunPoint', series, train (50, 1, 150), test (150, 1, 150), classes '1', '2')
     """
-    source = _open(name_or_path, Reading(label, modality), pad, fill)
+    given = {
+        "name_or_path": name_or_path,
+        "pad": pad,
+        "fill": fill,
+        "label": label,
+        "modality": modality,
+        "max_bytes": max_bytes,
+    }
+    check_parameters("load_dataset", _RULES, given)
+    reading = Reading(label, modality, max_bytes=max_bytes)
+    source = _open(name_or_path, reading, pad, fill)
     if len(source.parts) == 1:
         source = split_source(source)
     if fill:
@@ -158,6 +182,22 @@ def read_parts(
 
 
 def _open(
+    name_or_path: str | os.PathLike[str],
+    reading: Reading,
+    pad: bool,
+    fill: bool,
+) -> Source:
+    """Read parts as arrays; an error names the file."""
+    try:
+        return _read(name_or_path, reading, pad, fill)
+    except (ValueError, TypeError) as error:
+        path = Path(name_or_path).expanduser()
+        if str(path) in str(error) or not path.exists():
+            raise
+        raise ValueError(f"{path}: {error}") from error
+
+
+def _read(
     name_or_path: str | os.PathLike[str],
     reading: Reading,
     pad: bool,

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import zipfile
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from .archives import MAX_BYTES, entry_names, read_npz
 from .cleaning import Array, as_float
 from .dataset import SHAPES, check_shape
-from .tables import read_table, split_channels
+from .tables import check_text, read_table, split_channels
 
 #: One array, or one (channels, length) array per instance where lengths differ.
 Instances = Array | Sequence[Array]
@@ -39,12 +40,14 @@ class Reading(NamedTuple):
     modality : "series", "image" or "row".
     columns : the columns of a .csv to take, in this order, where it holds rows.
     unlabeled : whether labels may be absent, and so may the column that `label` names.
+    max_bytes : how many bytes the arrays of an .npz may take.
     """
 
     label: str | None = None
     modality: str | None = None
     columns: Sequence[str] | None = None
     unlabeled: bool = False
+    max_bytes: int = MAX_BYTES
 
 
 def read_path(path: Path, reading: Reading) -> Source:
@@ -137,16 +140,18 @@ def _read_ucr(path: Path, reading: Reading) -> Source:
 def _read_labeled(path: Path, unlabeled: bool) -> tuple[Instances, Array | None]:
     """Read one file of the UCR archive; errors name the file."""
     suffix = path.suffix.lower()
+    check_text(path)
     try:
         X, y = UCR_READERS[suffix](path)
         if y is None and not unlabeled:
             raise ValueError("its header declares no class labels, and a classifier needs them.")
-    except (OSError, ValueError, IndexError) as error:
+    except (OSError, ValueError, IndexError, TypeError, KeyError, AttributeError) as error:
         # aeon reports bad content as OSError too; a real one, such as a missing permission, has
         # an error number.
         if getattr(error, "errno", None) is not None:
             raise
-        raise ValueError(f"{path} cannot be read as {suffix}: {error}") from error
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise ValueError(f"{path} cannot be read as {suffix}: {reason}") from error
     if len(X) == 0:
         raise ValueError(f"{path} holds no instances.")
     return X, y
@@ -157,6 +162,8 @@ def _read_ts(path: Path) -> tuple[Instances, Array | None]:
     from aeon.datasets import load_from_ts_file
 
     X, y, header = load_from_ts_file(str(path), return_meta_data=True)
+    if len(X) == 0:
+        raise ValueError("it holds no series after a line @data.")
     if header["timestamps"]:
         # aeon's reader of time stamps drops minus signs.
         raise ValueError("it has time stamps. Accepted: values only (@timeStamps false).")
@@ -174,7 +181,10 @@ def _read_tsv(path: Path) -> tuple[Instances, Array]:
 
 def _read_txt(path: Path) -> tuple[Instances, Array]:
     """Read series and labels from a .txt file: label first, whitespace between."""
-    table = np.loadtxt(path, ndmin=2)
+    with warnings.catch_warnings():
+        # NumPy warns of an empty file, which is an error here.
+        warnings.simplefilter("ignore", UserWarning)
+        table = np.loadtxt(path, ndmin=2)
     return table[:, None, 1:], _whole_numbers(table[:, 0])
 
 
@@ -187,6 +197,7 @@ def _whole_numbers(y: Array) -> Array:
 
 
 UCR_READERS = {".ts": _read_ts, ".tsv": _read_tsv, ".txt": _read_txt}
+NPZ_ENTRIES = ("X", "y", "X_train", "y_train", "X_test", "y_test", "modality")
 SUFFIXES = (*UCR_READERS, ".csv", ".npz")
 
 
@@ -213,7 +224,7 @@ def _read_csv(path: Path, reading: Reading) -> Source:
 
 def _read_npz(path: Path, reading: Reading) -> Source:
     """Read an .npz file with X and y, or with X_train, y_train, X_test and y_test."""
-    arrays = _load_arrays(path)
+    arrays = read_npz(path, NPZ_ENTRIES.__contains__, reading.max_bytes)
     pairs = [("X", "y")]
     if "X_train" in arrays:
         pairs = [("X_train", "y_train"), ("X_test", "y_test")]
@@ -230,18 +241,6 @@ def _read_npz(path: Path, reading: Reading) -> Source:
     return Source(path.stem, modality, parts)
 
 
-def _load_arrays(path: Path) -> dict[str, Array]:
-    """Read all arrays of an .npz file, without executing code from it."""
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            return dict(archive)
-    except (ValueError, TypeError, EOFError, zipfile.BadZipFile) as error:
-        raise ValueError(
-            f"{path} cannot be read as .npz: {error} "
-            "Accepted: plain arrays, with labels as text or numbers."
-        ) from error
-
-
 def _check_entries(
     path: Path,
     arrays: dict[str, Array],
@@ -253,7 +252,7 @@ def _check_entries(
         needed = (X_name,) if unlabeled else (X_name, y_name)
         for key in needed:
             if key not in arrays:
-                known = ", ".join(map(repr, arrays))
+                known = ", ".join(map(repr, entry_names(path)[:20]))
                 raise ValueError(
                     f"{path} has no entry {key!r}; it has {known}. "
                     "Accepted: X_train, y_train, X_test, y_test, or X, y; and modality."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .cleaning import Array
+from .dataset import as_labels
 from .readers import Source
 
 #: Share of every class that goes to the test part.
@@ -27,6 +28,7 @@ def stratified_split(y: Array) -> tuple[Array, Array]:
     train, test : array of int
         Shuffled indices of the two parts.
     """
+    y = as_labels(y, "y")
     rng = np.random.default_rng(SEED)
     train = []
     test = []

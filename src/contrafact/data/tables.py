@@ -21,6 +21,8 @@ LABELS = ("label", "class", "target", "y")
 #: Texts that stand for a missing number.
 MISSING = ("", "?", "-", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
 SEPARATORS = (",", ";", "\t")
+#: pandas takes a fixed time for each column; beyond this a table is better stored as arrays.
+MAX_COLUMNS = 20_000
 
 
 class CsvTable(NamedTuple):
@@ -71,6 +73,12 @@ def read_table(
     """
     first, second = _first_lines(path)
     separator = max(SEPARATORS, key=first.count)
+    n_columns = first.count(separator) + 1
+    if n_columns > MAX_COLUMNS:
+        raise ValueError(
+            f"{path} has {n_columns:,} columns. Accepted: up to {MAX_COLUMNS:,} in a .csv; "
+            "for more write an .npz, e.g. numpy.savez('data.npz', X=X, y=y)."
+        )
     header = [
         str(name)
         for name in _read(
@@ -87,18 +95,18 @@ def read_table(
         path,
         separator,
         decimal="," if has_decimal_comma else ".",
-        dtype={} if target is None else {target: str},
-        # Read as text, a label may be called "NA"; only numbers can be missing.
         keep_default_na=False,
-        na_values={name: list(MISSING) for name in names},
+        na_values=list(MISSING),
     )
     if frame.empty:
         raise ValueError(f"{path} holds no instances: it has a header and nothing after it.")
-    for name in names:
-        _check_numbers(path, frame[name])
+    _check_numbers(path, frame, set(names))
     y = None
     if target is not None:
-        y = _labels(path, frame[target])
+        # Read again, as text: a label may be called "NA"; only numbers can be missing.
+        place = [header.index(target)]
+        text = _read(path, separator, usecols=place, dtype=str, na_filter=False)
+        y = _labels(path, text[target])
     return CsvTable(frame[names].to_numpy(np.float64), tuple(names), y)
 
 
@@ -170,8 +178,17 @@ def _columns_by_channel(names: Sequence[str]) -> dict[str, dict[int, int]] | Non
     return steps
 
 
+def check_text(path: Path) -> None:
+    """Raise an error if a file holds NUL, which no text does; readers would cut lines there."""
+    with path.open("rb") as file:
+        while block := file.read(2**20):
+            if b"\0" in block:
+                raise ValueError(f"{path} is not UTF-8 text: it holds NUL bytes.")
+
+
 def _first_lines(path: Path) -> tuple[str, str]:
     """Read the header, and the first line after it."""
+    check_text(path)
     try:
         with path.open(encoding="utf-8-sig") as file:
             lines = (line for line in file if line.strip())
@@ -201,7 +218,13 @@ def _read(path: Path, separator: str, **options: object) -> pd.DataFrame:
                 index_col=False,
                 **options,
             )
-    except (pd.errors.ParserError, pd.errors.ParserWarning, UnicodeDecodeError) as error:
+    except (
+        pd.errors.ParserError,
+        pd.errors.ParserWarning,
+        pd.errors.EmptyDataError,
+        UnicodeDecodeError,
+        OverflowError,
+    ) as error:
         reason = " ".join(str(error).split())
         raise ValueError(f"{path} cannot be read as .csv: {reason}") from error
 
@@ -251,14 +274,26 @@ def _label_column(
     return found[0] if found else None
 
 
-def _check_numbers(path: Path, column: pd.Series) -> None:
+def _check_numbers(path: Path, frame: pd.DataFrame, names: set[str]) -> None:
+    """Raise an error that names the first cell that is not a number, among some columns."""
+    # By type first: to look at columns one by one takes long where there are many.
+    for name, dtype in frame.dtypes.items():
+        if dtype.kind not in "biuf" and name in names:
+            _refuse_text(path, frame[name])
+
+
+def _refuse_text(path: Path, column: pd.Series) -> None:
     """Raise an error that names the first cell of a column that is not a number."""
     import pandas as pd
 
-    if pd.api.types.is_numeric_dtype(column):
-        return
     numbers = pd.to_numeric(column, errors="coerce")
     bad = column[numbers.isna() & column.notna()]
+    if not len(bad):
+        longest = max(map(str, column), key=len)
+        raise ValueError(
+            f"{path}: column {column.name!r} holds {longest[:40]!r}, which has more digits than a "
+            "number can keep. If it is an identifier, leave the column out."
+        )
     value = str(bad.iloc[0])
     line = int(bad.index[0]) + 2  # the header is line 1
     hint = "Code it as a number, or leave the column out."
@@ -283,6 +318,8 @@ def _labels(path: Path, column: pd.Series) -> Array:
     numbers = pd.to_numeric(text, errors="coerce").to_numpy(np.float64)
     if not np.isfinite(numbers).all():
         return text.to_numpy(str)
+    if np.abs(numbers).max() > 2**53:
+        return text.to_numpy(str)  # as numbers, long identifiers would become the same
     is_whole = numbers == np.rint(numbers)
     return numbers.astype(np.int64) if is_whole.all() else numbers
 

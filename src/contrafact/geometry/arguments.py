@@ -12,16 +12,29 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
+from ..data.arrays import as_real, for_torch, read_array
 from ..numerics import broadcast_rows
+from ..numerics.tensors import check_finite, is_dense
+from ..validation import Real, brief
 
 Array = NDArray[Any] | Tensor
 Kind = TypeVar("Kind", bound=Array)
 
 #: Numbers in a block of rows: they stay in the cache, and are too few for torch to start threads.
 _BLOCK = 2**15
+#: Data types that NumPy and torch share.
+_FLOATS = (np.float16, np.float32, np.float64)
+_RADIUS = Real(at_least=0)
+_NORM = Real(at_least=1, finite=False)
+_BOUND = Real(finite=False)
 
 
-def as_rows(value: Array, name: str, like: Tensor | None = None) -> Tensor:
+def as_rows(
+    value: Array,
+    name: str,
+    like: Tensor | None = None,
+    like_name: str = "w",
+) -> Tensor:
     """Convert an array to a tensor of flat rows of finite floats.
 
     Parameters
@@ -32,6 +45,8 @@ def as_rows(value: Array, name: str, like: Tensor | None = None) -> Tensor:
         Name of the argument, for error messages.
     like : Tensor of shape (n, d), optional
         The rows must have the same shape, and are moved to the same device.
+    like_name : str, default="w"
+        Name of that argument, for error messages.
 
     Returns
     -------
@@ -42,42 +57,43 @@ def as_rows(value: Array, name: str, like: Tensor | None = None) -> Tensor:
     ValueError
         If `value` is not an array of finite floats, or does not have the shape of `like`.
     """
-    if isinstance(value, np.ndarray):
-        # torch supports neither read-only arrays nor negative strides.
-        value = torch.from_numpy(np.require(value, requirements=["C", "W"]))
-    is_float = isinstance(value, Tensor) and value.is_floating_point()
-    if not is_float or value.ndim < 2:
+    tensor = _as_floats(value, name)
+    if tensor is None or tensor.ndim < 2:
         raise ValueError(
             f"{name} must be an array or tensor of floats with the rows first, "
             f"got {_describe(value)}."
         )
-    rows = value.detach().flatten(1)
+    rows = tensor.detach().flatten(1)
     if like is not None:
         if rows.shape != like.shape:
             raise ValueError(
                 f"{name} has {len(rows)} rows of {rows.shape[1]}, "
-                f"expected {len(like)} of {like.shape[1]}."
+                f"expected {len(like)} of {like.shape[1]}, as in {like_name}."
             )
         rows = rows.to(like.device)
-    _check_finite(rows, name)
+    check_finite(rows, name)
     return rows
 
 
+def _as_floats(value: Any, name: str) -> Tensor | None:
+    """Return an array or tensor of floats as a tensor; None where it is something else."""
+    if isinstance(value, np.ndarray):
+        array = value if type(value) is np.ndarray else read_array(value, name)
+        if array.dtype not in _FLOATS:
+            return None
+        return torch.from_numpy(for_torch(array))
+    if is_dense(value) and value.is_floating_point():
+        return cast(Tensor, value)
+    return None
+
+
 def _describe(value: Any) -> str:
-    """Describe a rejected value by dtype and shape, or by type."""
-    if hasattr(value, "dtype"):
+    """Describe a rejected value by dtype and shape, or by its type."""
+    if isinstance(value, Tensor) and not is_dense(value):
+        return "a tensor that is sparse, quantized, nested or without values"
+    if isinstance(value, np.ndarray | Tensor):
         return f"{value.dtype} {tuple(value.shape)}"
     return type(value).__name__
-
-
-def _check_finite(rows: Tensor, name: str) -> None:
-    """Raise an error that names the first row with NaN or inf."""
-    # A finite sum implies finite numbers; only a sum that is not finite needs a closer look.
-    if math.isfinite(rows.sum().item()):
-        return
-    bad = (~rows.isfinite()).any(1).nonzero()
-    if len(bad):
-        raise ValueError(f"{name}[{int(bad[0])}] contains NaN or inf; all numbers must be finite.")
 
 
 def as_given(rows: Tensor, given: Kind) -> Kind:
@@ -120,27 +136,20 @@ def as_radius(eps: ArrayLike | Tensor, rows: Tensor) -> Tensor:
     -------
     Tensor of shape () or (n, 1)
     """
-    if isinstance(eps, int | float):
-        radius = _constant(eps, rows.device)
-        accepted = 0 <= eps < math.inf
-    else:
-        radius = torch.as_tensor(
-            eps,
-            dtype=torch.float64,
-            device=rows.device,
+    if isinstance(eps, int | float | np.generic):
+        if not _RADIUS.accepts(eps):
+            raise ValueError(f"eps must be finite and not negative, got {brief(eps)}.")
+        return _constant(float(eps), rows.device)
+    values = as_real(eps, "eps")
+    if values.ndim and values.shape != tuple(rows.shape[:1]):
+        raise ValueError(
+            f"eps must be one number or one per row ({len(rows)}), got shape {values.shape}."
         )
-        if radius.ndim:
-            if radius.shape != rows.shape[:1]:
-                raise ValueError(
-                    f"eps must be one number or one per row ({len(rows)}), "
-                    f"got shape {tuple(radius.shape)}."
-                )
-            radius = radius[:, None]
-        inside = (radius >= 0) & (radius < math.inf)
-        accepted = bool(inside.all())
-    if not accepted:
-        raise ValueError(f"eps must be finite and not negative, got {eps}.")
-    return radius
+    inside = (values >= 0) & (values < math.inf)
+    if not inside.all():
+        raise ValueError(f"eps must be finite and not negative, got {brief(eps)}.")
+    radius = torch.tensor(values, dtype=torch.float64, device=rows.device)
+    return radius[:, None] if values.ndim else radius
 
 
 def as_norm(p: float, allowed: tuple[float, ...] = ()) -> float:
@@ -157,14 +166,14 @@ def as_norm(p: float, allowed: tuple[float, ...] = ()) -> float:
     -------
     float
     """
-    if not p >= 1 or (allowed and p not in allowed):
+    if not _NORM.accepts(p) or (allowed and p not in allowed):
         accepted = " or ".join(f"{q:g}" for q in allowed) or "a number from 1 to inf"
-        raise ValueError(f"p must be {accepted}, got {p}.")
+        raise ValueError(f"p must be {accepted}, got {brief(p)}.")
     return float(p)
 
 
 def as_box(
-    bounds: tuple[Any, Any],
+    bounds: Any,
     shape: tuple[int, ...],
     rows: Tensor,
 ) -> tuple[Tensor, Tensor]:
@@ -184,11 +193,13 @@ def as_box(
     -------
     lo, hi : Tensor of shape () or (1, d)
     """
+    if not isinstance(bounds, tuple | list) or len(bounds) != 2:
+        raise ValueError(f"bounds must be a pair (lo, hi), got {brief(bounds)}.")
     lower, upper = bounds
     lo = _as_bound(lower, "bounds[0]", shape, rows)
     hi = _as_bound(upper, "bounds[1]", shape, rows)
     if not (lo <= hi).all().item():
-        raise ValueError(f"bounds must be (lo, hi) with lo <= hi everywhere, got {bounds}.")
+        raise ValueError(f"bounds must be (lo, hi) with lo <= hi everywhere, got {brief(bounds)}.")
     return lo, hi
 
 
@@ -199,14 +210,15 @@ def _as_bound(
     rows: Tensor,
 ) -> Tensor:
     """Convert one bound, of shape () or (1, d)."""
-    if isinstance(bound, int | float):
-        return _constant(bound, rows.device)
-    tensor = torch.as_tensor(
-        bound,
-        dtype=torch.float64,
-        device=rows.device,
-    )
-    given = tuple(tensor.shape)
+    if isinstance(bound, int | float | np.generic):
+        if not _BOUND.accepts(bound):
+            raise ValueError(f"{name} must be a number or an array of them, got {brief(bound)}.")
+        return _constant(float(bound), rows.device)
+    values = as_real(bound, name)
+    if np.isnan(values).any():
+        raise ValueError(f"{name} contains NaN. Accepted: numbers; infinite ones are no bound.")
+    tensor = torch.tensor(values, dtype=torch.float64, device=rows.device)
+    given = values.shape
     if tensor.ndim == 1 and len(shape) > 2:
         # One number per channel.
         instance = rows.new_empty(()).expand(shape[1:])
@@ -235,15 +247,14 @@ def as_mask(mask: ArrayLike | Tensor, shape: tuple[int, ...], rows: Tensor) -> T
     -------
     boolean Tensor of shape (n, d)
     """
-    allowed = torch.as_tensor(mask, device=rows.device)
-    if allowed.dtype != torch.bool:
-        raise ValueError(f"mask must be boolean (True = may change), got {allowed.dtype}.")
+    values = read_array(mask, "mask")
+    if values.dtype != bool:
+        raise ValueError(f"mask must be boolean (True = may change), got {values.dtype}.")
+    allowed = torch.tensor(values, device=rows.device)
     try:
         return allowed.expand(shape).flatten(1)
     except RuntimeError:
-        raise ValueError(
-            f"mask of shape {tuple(allowed.shape)} does not fit {tuple(shape)}."
-        ) from None
+        raise ValueError(f"mask of shape {values.shape} does not fit {tuple(shape)}.") from None
 
 
 def block_rows(rows: Tensor) -> int:

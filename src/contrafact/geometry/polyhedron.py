@@ -11,10 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from ..data.arrays import as_real, read_array
+from ..numerics.tensors import Axes, as_kind, read_integers, read_tensor
+from ..validation import OneOf, brief, check_parameters
+from .arguments import Array
 from .dual_newton import nearest_l2
 from .dual_problem import Norm, Problems, Solution, lower_bound, times
 from .dual_simplex import nearest_l1
@@ -29,34 +35,34 @@ _FEASIBLE = 1e-9
 class Nearest:
     """Nearest points of polyhedra, with the bounds that prove how near they are.
 
+    All are tensors, or arrays where the points were given as arrays.
+
     Attributes
     ----------
-    delta : Tensor of shape (n, d)
+    delta : array or Tensor of shape (n, d)
         The displacements; NaN where no point exists, or none was found.
-    value : Tensor of shape (n,)
+    value : array or Tensor of shape (n,)
         Their norms; inf where no point exists, or none was found.
-    lower_bound : Tensor of shape (n,)
+    lower_bound : array or Tensor of shape (n,)
         No feasible displacement is shorter than this; inf where no point exists.
-    y : Tensor of shape (n, m)
+    y : array or Tensor of shape (n, m)
         The dual vectors that prove the bounds; where no point exists, Farkas certificates.
-    infeasible : Tensor of bool, shape (n,)
+    infeasible : array or Tensor of bool, shape (n,)
         Where y proves that no point exists.
     """
 
-    delta: Tensor
-    value: Tensor
-    lower_bound: Tensor
-    y: Tensor
-    infeasible: Tensor
+    delta: Any
+    value: Any
+    lower_bound: Any
+    y: Any
+    infeasible: Any
 
     @property
-    def gap(self) -> Tensor:
+    def gap(self) -> Any:
         """How much longer than the shortest δ may be at most; 0 where no point exists."""
-        return torch.where(
-            self.infeasible,
-            0,
-            self.value - self.lower_bound,
-        )
+        where = torch.where if isinstance(self.value, Tensor) else np.where
+        with np.errstate(invalid="ignore"):  # inf − inf where no point exists
+            return where(self.infeasible, 0, self.value - self.lower_bound)
 
 
 @dataclass(frozen=True)
@@ -125,42 +131,44 @@ class _Results:
 
 
 def nearest_point(
-    x: Tensor,
-    A: Tensor,
-    b: Tensor,
+    x: Array,
+    A: Array,
+    b: Array,
     norm: Norm = "l2",
-    bounds: tuple[Tensor | float, Tensor | float] = (-torch.inf, torch.inf),
-    frozen: Tensor | None = None,
-    which: Tensor | None = None,
+    bounds: tuple[Any, Any] = (-torch.inf, torch.inf),
+    frozen: Array | None = None,
+    which: Array | None = None,
 ) -> Nearest:
     """Find the shortest δ with A (x + δ) ≤ b and lo ≤ x + δ ≤ hi, for every row of x.
 
     Parameters
     ----------
-    x : Tensor of shape (n, d)
-        The points. The work is done in float64.
-    A : Tensor of shape (n, m, d) or (m, d)
-        Normals of the half-spaces: m for each point, or the same m for all.
-    b : Tensor of shape (n, m) or (m,)
-        Right-hand sides of the half-spaces.
+    x : array or Tensor of shape (n, d)
+        The points, finite. The work is done in float64.
+    A : array or Tensor of shape (n, m, d) or (m, d)
+        Normals of the half-spaces, finite: m for each point, or the same m for all.
+    b : array or Tensor of shape (n, m) or (m,)
+        Right-hand sides of the half-spaces, finite.
     norm : {"l1", "l2"}, default="l2"
         The norm of δ to minimize. With "l1" as few values as possible leave 0 or their bounds.
-    bounds : tuple of two floats or Tensors, default=(-inf, inf)
-        The box (lo, hi): numbers, or tensors that broadcast against x; may be infinite.
-    frozen : Tensor of bool, optional
+    bounds : tuple of two floats, arrays or Tensors, default=(-inf, inf)
+        The box (lo, hi): numbers, or arrays that broadcast against x; may be infinite.
+    frozen : array or Tensor of bool, optional
         Broadcasts against x; δ = 0 where it is True, whatever the bounds say.
-    which : Tensor of int, shape (n,), optional
-        Point i has the half-spaces A[which[i]], so that points can share sets; b is (n, m) then.
+    which : array or Tensor of int, shape (n,), optional
+        Point i has the half-spaces A[which[i]], so that points can share sets; A is (sets, m, d)
+        and b is (n, m) then.
 
     Returns
     -------
     Nearest
-        The displacements with their norms, lower bounds and certificates, in float64.
+        The displacements with their norms, lower bounds and certificates, in float64, as tensors
+        where x is one, else as arrays.
 
     Raises
     ------
-    ValueError
-        If `norm` is unknown, or lo > hi somewhere.
+    ValueError, TypeError
+        If an argument has the wrong shape, type or value, or lo > hi somewhere.
 
     Examples
     --------
@@ -172,34 +180,97 @@ def nearest_point(
     >>> nearest_point(x, A, b, "l1", bounds=(0, 0.75)).delta
     tensor([[0.7500, 0.5000]], dtype=torch.float64)
     """
-    if norm not in ("l1", "l2"):
-        raise ValueError(f"norm must be 'l1' or 'l2', got {norm!r}.")
-    x = x.double()
+    check_parameters("nearest_point", {"norm": OneOf("l1", "l2")}, {"norm": norm})
+    points = read_tensor(x, "x", ("n", "d")).detach().double()
+    half_spaces = _read_half_spaces(points, A, b, which)
+    n, d = points.shape
+    m = half_spaces.b.shape[1]
+    lo, hi = _box_around(points, bounds, frozen)
+    results = _Results.empty(points, m)
+    for rows in _blocks(n, m * d, points.device):
+        _solve_block(results, rows, points, half_spaces, lo, hi, norm)
+    return _as_given(_finish(results, norm), x)
+
+
+def _read_half_spaces(
+    x: Tensor,
+    A: Array,
+    b: Array,
+    which: Array | None,
+) -> _HalfSpaces:
+    """Check the half-spaces against the points x."""
     n, d = x.shape
-    m = A.shape[-2]
-    lo, hi = _box_around(x, bounds, frozen)
-    half_spaces = _HalfSpaces.of(A.double(), b, which, n)
-    results = _Results.empty(x, m)
-    for rows in _blocks(n, m * d, x.device):
-        _solve_block(results, rows, x, half_spaces, lo, hi, norm)
-    return _finish(results, norm)
+    points = f"x of shape {tuple(x.shape)}"
+    sets = None
+    shapes: tuple[Axes, ...] = ((n, "m", d), ("m", d))
+    if which is not None:
+        sets = read_integers(which, "which", (n,), beside=points).to(x.device, torch.long)
+        shapes = (("sets", "m", d),)
+    normals = read_tensor(A, "A", *shapes, beside=points)
+    m = normals.shape[-2]
+    if m == 0:
+        raise ValueError(f"A has shape {tuple(normals.shape)}. Accepted: at least one half-space.")
+    if sets is not None and n and not 0 <= int(sets.min()) <= int(sets.max()) < len(normals):
+        raise ValueError(
+            f"which must hold positions in A, from 0 to {len(normals) - 1}; got values from "
+            f"{int(sets.min())} to {int(sets.max())}."
+        )
+    sides = read_tensor(b, "b", (n, m), (m,), beside=f"A of shape {tuple(normals.shape)}")
+    return _HalfSpaces.of(
+        normals.detach().to(x.device).double(),
+        sides.detach().to(x.device),
+        sets,
+        n,
+    )
 
 
 def _box_around(
     x: Tensor,
-    bounds: tuple[Tensor | float, Tensor | float],
-    frozen: Tensor | None,
+    bounds: tuple[Any, Any],
+    frozen: Array | None,
 ) -> tuple[Tensor, Tensor]:
     """Return the box of δ, (n, d) each."""
-    lower, upper = bounds
-    lo = torch.as_tensor(lower).to(x).expand(x.shape) - x
-    hi = torch.as_tensor(upper).to(x).expand(x.shape) - x
+    if not isinstance(bounds, tuple | list) or len(bounds) != 2:
+        raise ValueError(f"bounds must be a pair (lo, hi), got {brief(bounds)}.")
+    lo, hi = (_bound(value, f"bounds[{i}]", x) - x for i, value in enumerate(bounds))
     if frozen is not None:
-        lo = lo.masked_fill(frozen, 0)
-        hi = hi.masked_fill(frozen, 0)
+        values = read_array(frozen, "frozen")
+        if values.dtype != bool:
+            raise ValueError(f"frozen must be boolean, got {values.dtype}.")
+        fixed = _expanded(torch.tensor(values, device=x.device), "frozen", x)
+        lo = lo.masked_fill(fixed, 0)
+        hi = hi.masked_fill(fixed, 0)
     if bool((lo > hi).any()):
         raise ValueError("bounds must be (lo, hi) with lo <= hi everywhere.")
     return lo, hi
+
+
+def _bound(bound: Any, name: str, x: Tensor) -> Tensor:
+    """Read one bound as a tensor of the shape of x."""
+    if isinstance(bound, Tensor) and bound.dtype == x.dtype and bound.shape == x.shape:
+        values = bound
+    else:
+        values = torch.tensor(as_real(bound, name)).to(x)
+    if bool(values.isnan().any()):
+        raise ValueError(f"{name} contains NaN. Accepted: numbers; infinite ones are no bound.")
+    return _expanded(values, name, x)
+
+
+def _expanded(values: Tensor, name: str, x: Tensor) -> Tensor:
+    """Broadcast values against x."""
+    try:
+        return values.expand(x.shape)
+    except RuntimeError:
+        raise ValueError(
+            f"{name} of shape {tuple(values.shape)} does not broadcast against x, {tuple(x.shape)}."
+        ) from None
+
+
+def _as_given(found: Nearest, x: Array) -> Nearest:
+    """Return arrays where the points came as an array."""
+    if isinstance(x, Tensor):
+        return found
+    return Nearest(**{name: as_kind(value, x) for name, value in vars(found).items()})
 
 
 def _blocks(n: int, numbers: int, device: torch.device) -> Iterator[Tensor]:

@@ -20,6 +20,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
+from ..validation import brief
 from .arguments import Array, Kind, as_box, as_given, as_norm, as_radius, as_rows, blocks
 from .linear_maximization import linear_maximum
 
@@ -75,7 +76,7 @@ def project(
     """
     p = as_norm(p, (1, 2, math.inf))
     rows = as_rows(x, "x")
-    centers = as_rows(center, "center", rows)
+    centers = as_rows(center, "center", rows, "x")
     lo, hi = as_box(bounds, x.shape, rows)
     _check_inside(centers, lo, hi, bounds)
     radius = as_radius(eps, rows)
@@ -97,7 +98,7 @@ def _check_inside(
     if bool(outside.any()):
         first = int(outside.nonzero()[0])
         raise ValueError(
-            f"center[{first}] is outside bounds {bounds}; it must be a point of the box."
+            f"center[{first}] is outside bounds {brief(bounds)}; it must be a point of the box."
         )
 
 

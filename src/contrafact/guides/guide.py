@@ -7,19 +7,33 @@ from typing import Any
 
 import numpy as np
 import torch
+from sklearn.exceptions import NotFittedError
 from torch import Tensor
 from typing_extensions import Self, override
 
+from ..data.cleaning import describe_nonfinite
 from ..data.dataset import as_labels
+from ..models.class_labels import read_targets
 from ..models.classifier import Array, Classifier, Rows, as_classifier
 from ..prototypes.diversity import select_diverse
-from ..validation import Integer, Nothing, Real, check_parameters
+from ..validation import Instance, Integer, Nothing, Real, check_parameters
 
 #: accepted values of the arguments of `Guide.guide`
 QUESTION_RULES = {
-    "k": Integer(at_least=1),
-    "confidence": Real() | Nothing(),
+    "k": Integer(at_least=1, at_most=10_000),
+    "confidence": Nothing() | Real(at_least=0, at_most=1),
+    "preferred": Nothing() | Instance(Tensor, "a Tensor of bool"),
 }
+
+
+def _read_rows(X: Rows, classifier: Classifier) -> Tensor:
+    """Convert instances to a tensor as the model takes it, and check that they are finite."""
+    x = classifier.as_input(X)
+    if x.ndim < 2 or 0 in x.shape[1:]:
+        raise ValueError(f"X has shape {tuple(x.shape)}. Accepted: (n, *shape), not empty.")
+    if not bool(x.isfinite().all()):
+        raise ValueError(describe_nonfinite(x, "X"))
+    return x
 
 
 class Guide(ABC):
@@ -71,12 +85,15 @@ class Guide(ABC):
         self
             The fitted object.
         """
-        classifier = model if isinstance(model, Classifier) else as_classifier(model)
-        labels = None if y is None else as_labels(y, "y")
-        classifier.infer_classes(X, labels)
+        classifier = as_classifier(model)
+        x = _read_rows(X, classifier)
+        if len(x) == 0:
+            raise ValueError("X is empty; a guide needs reference rows.")
+        labels = None if y is None else as_labels(y, "y", len(x))
+        classifier.infer_classes(x, labels)
         self.classifier_ = classifier
-        self.reference_ = classifier.as_input(X)
-        verdict = classifier.verdict(X)
+        self.reference_ = x
+        verdict = classifier.reference_verdict(X)
         self.candidates_ = self.reference_
         self.candidate_class_ = verdict.label
         self.candidate_proba_ = verdict.proba
@@ -121,17 +138,22 @@ class Guide(ABC):
         ValueError
             If the target is not a class of the model.
         """
-        values = {"k": k, "confidence": confidence}
+        values = {"k": k, "confidence": confidence, "preferred": preferred}
         check_parameters(type(self).__name__, QUESTION_RULES, values)
-        x = self.classifier_.as_input(X)
-        labels = np.broadcast_to(np.asarray(target), (len(x),))
-        classes = self.classifier_.classes.tolist()
-        self._check_targets(labels.tolist(), classes)
+        if not hasattr(self, "classifier_"):
+            raise NotFittedError(f"{type(self).__name__} is not fitted; call fit(model, X) first.")
+        x = _read_rows(X, self.classifier_)
+        shape = tuple(self.reference_.shape[1:])
+        if x.shape[1:] != shape:
+            raise ValueError(f"X holds instances of shape {tuple(x.shape[1:])}; fit saw {shape}.")
+        columns = read_targets(target, self.classifier_.classes, len(x))
+        if columns is None:
+            raise ValueError("target must be a label, or one per instance, got None.")
         repeated = x[:, None].expand(-1, k, *x.shape[1:])
         arrays = repeated.clone()
         index = torch.full((len(x), k), -1, dtype=torch.long, device=x.device)
-        for c, label in enumerate(classes):
-            wanted = np.flatnonzero(labels == label)
+        for c in range(len(self.classifier_.classes)):
+            wanted = np.flatnonzero(columns == c)
             rows = torch.from_numpy(wanted).to(x.device)
             pool = self._pool(c, k, confidence, preferred)
             n_found = min(k, len(pool))
@@ -140,19 +162,6 @@ class Guide(ABC):
                 arrays[rows, :n_found] = nearest
                 index[rows, :n_found] = position
         return arrays, index
-
-    def _check_targets(
-        self,
-        labels: list[Any],
-        classes: list[Any],
-    ) -> None:
-        """Refuse targets that the model does not have."""
-        for label in labels:
-            if label not in classes:
-                known = ", ".join(map(repr, classes))
-                raise ValueError(
-                    f"target {label!r} is not a class of this model. Classes: {known}."
-                )
 
     def _pool(
         self,

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 from typing_extensions import override
 
+from ..process_state import keeping_threads
 from ..prototypes.diversity import select_diverse
 from ..prototypes.estimator import PrototypeClassifier
 from ..prototypes.option_rules import BAND
@@ -167,6 +168,7 @@ class NearestUnlikeNeighbor(Guide):
         """Scale values by the roots of their weights: then the plain distance is the weighted."""
         return x if self.metric == "dtw" or self._root_weights is None else x * self._root_weights
 
+    @keeping_threads()
     def _by_dtw(
         self,
         x: Tensor,

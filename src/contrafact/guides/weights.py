@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..models.classifier import Array
+from ..data.arrays import Array, as_real
 from ..prototypes.estimator import PrototypeClassifier
 from ..validation import Instance, Nothing, Satisfies
 
@@ -15,10 +15,10 @@ from ..validation import Instance, Nothing, Satisfies
 def _is_weighting(value: Any) -> bool:
     """Return whether a value is an array of finite numbers of at least 0, not all of them 0."""
     try:
-        weights = np.asarray(value)
-    except ValueError:  # ragged
+        weights = as_real(value, "weights")
+    except (ValueError, TypeError):
         return False
-    if weights.dtype.kind not in "biuf" or weights.size == 0:
+    if weights.size == 0:
         return False
     return bool(np.isfinite(weights).all() and (weights >= 0).all() and (weights > 0).any())
 
@@ -51,7 +51,7 @@ def weights_of(weights: ArrayLike | PrototypeClassifier, shape: tuple[int, ...])
     """
     if isinstance(weights, PrototypeClassifier):
         return _relevances(weights, shape)
-    given = np.asarray(weights, dtype=np.float64)
+    given = as_real(weights, "weights").astype(np.float64)
     try:
         return np.broadcast_to(given, shape).copy()
     except ValueError as error:

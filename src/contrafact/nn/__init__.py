@@ -3,8 +3,9 @@
 from .autoencoder_training import fit_autoencoder, reconstruction_report
 from .autoencoders import Autoencoder, ConvAutoencoder, LSTMAutoencoder
 from .diagnostics import robust_accuracy, spectral_report
+from .image_networks import ResNet8, SmallCNN
 from .inception import InceptionTime
-from .networks import FCN, MLP, BiLSTM, ResNet8, SmallCNN
+from .networks import FCN, MLP, BiLSTM
 from .retraining import committee
 from .robust import RobustTrainer
 from .scaling import normalized

@@ -9,17 +9,33 @@ import torch
 from torch import Tensor
 
 from ..numerics import broadcast_rows
-from ..validation import Integer, Real, Rule, Satisfies, check_parameters
+from ..validation import Nothing, Real, Rule, Satisfies, check_parameters
+from .option_rules import STEPS
 
 #: Maps rows to one loss per row, which the attack increases.
 RowLoss = Callable[[Tensor], Tensor]
 #: The smallest and the largest value an input may take; None: no limit.
 Bounds = tuple[float, float] | None
 
-_RULES: dict[str, Rule] = {
-    "norm": Satisfies(lambda norm: norm in (2, math.inf), "2 or inf"),
+
+def _is_norm(value: object) -> bool:
+    """Return whether the value is the number 2 or inf."""
+    return Real(finite=False).accepts(value) and value in (2, math.inf)
+
+
+def _are_bounds(value: object) -> bool:
+    """Return whether the value is a pair of numbers, the smaller one first."""
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        return False
+    limit = Real(finite=False)
+    return all(limit.accepts(number) for number in value) and value[0] < value[1]
+
+
+ATTACK_RULES: dict[str, Rule] = {
+    "norm": Satisfies(_is_norm, "2 or inf"),
     "eps": Satisfies(Real(at_least=0).accepts, "a finite number at least 0"),
-    "steps": Integer(at_least=1),
+    "steps": STEPS,
+    "bounds": Satisfies(_are_bounds, "a pair of numbers, the smaller one first,") | Nothing(),
 }
 
 
@@ -150,7 +166,8 @@ def check_attack(
     ValueError
         For the first argument that is out of range.
     """
-    check_parameters("attack", _RULES, {"norm": norm, "eps": eps, "steps": steps})
+    given = {"norm": norm, "eps": eps, "steps": steps, "bounds": bounds}
+    check_parameters("attack", ATTACK_RULES, given)
     if bounds is None or len(x) == 0:
         return
     low, high = bounds

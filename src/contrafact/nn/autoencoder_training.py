@@ -10,20 +10,24 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 from torch.nn.functional import mse_loss
 
+from ..data.arrays import for_torch
 from ..data.cleaning import as_float, describe_nonfinite
 from ..data.dataset import as_labels
 from ..deprecation import renamed_parameters
 from ..models.classifier import as_classifier
-from ..validation import OneOf, Real, Rule, check_parameters
+from ..models.eval_mode import in_eval_mode
+from ..validation import Instance, OneOf, Real, Rule, brief, check_parameters
 from .autoencoders import Autoencoder, build_autoencoder
 from .loop import train
 from .networks import seeded
+from .option_rules import TRAINING_RULES
 from .scaling import Scaling, per_channel
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _RULES: dict[str, Rule] = {
+    **TRAINING_RULES,
     "validation": Real(at_least=0, below=1),
     "scaling": OneOf("minmax", "standard"),
 }
@@ -96,7 +100,18 @@ def fit_autoencoder(
     >>> autoencoder.history["val_loss"][-1] < autoencoder.history["val_loss"][0]
     True
     """
-    check_parameters("fit_autoencoder", _RULES, {"validation": validation, "scaling": scaling})
+    options = {
+        "validation": validation,
+        "max_epochs": max_epochs,
+        "batch_size": batch_size,
+        "learning_rate": learning_rate,
+        "patience": patience,
+        "scaling": scaling,
+        "random_state": random_state,
+        "progress": progress,
+        "device": device,
+    }
+    check_parameters("fit_autoencoder", _RULES, options)
     instances = _read(X)
     module = _resolve_module(module, instances, random_state)
     module.to(device).requires_grad_(True)
@@ -140,7 +155,7 @@ def _resolve_module(
         return build_autoencoder(module, shape, random_state)
     if not isinstance(module, Autoencoder):
         raise TypeError(
-            f"module must be an Autoencoder, 'lstm', 'cnn' or None, got {type(module).__name__}."
+            f"module must be an Autoencoder, 'lstm', 'cnn' or None, got {brief(module)}."
         )
     if module.shape != shape:
         raise ValueError(f"module takes instances of shape {module.shape}; X holds {shape}.")
@@ -223,7 +238,15 @@ def reconstruction_report(
     """
     import pandas as pd
 
+    rules = {"autoencoder": Instance(Autoencoder)}
+    check_parameters("reconstruction_report", rules, {"autoencoder": autoencoder})
+    autoencoder = in_eval_mode(autoencoder, "autoencoder")
     x = _read(X).to(next(autoencoder.parameters()))
+    if tuple(x.shape[1:]) != autoencoder.shape:
+        raise ValueError(
+            f"X holds instances of shape {tuple(x.shape[1:])}; the autoencoder takes "
+            f"{autoencoder.shape}."
+        )
     with torch.no_grad():
         x_hat = torch.cat([autoencoder(part) for part in x.split(256)])
     gap = (x_hat - x).double().flatten(1)  # (n, values)
@@ -253,8 +276,6 @@ def reconstruction_report(
 
 def _read(X: Any) -> Tensor:
     """Convert series and images to a tensor with a channel axis."""
-    if isinstance(X, Tensor):
-        X = X.detach().cpu().numpy()
     values = as_float(X, "X")
     if values.ndim == 2:
         values = values[:, None]
@@ -265,4 +286,4 @@ def _read(X: Any) -> Tensor:
     problem = describe_nonfinite(values, "X")
     if problem:
         raise ValueError(problem)
-    return torch.from_numpy(np.ascontiguousarray(values))
+    return torch.from_numpy(for_torch(values))

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -20,8 +20,10 @@ from torch.nn.functional import interpolate
 from typing_extensions import override
 
 from ..numerics import ceil_div
+from ..validation import Rule, check_parameters
 from .loop import History
 from .networks import seeded
+from .option_rules import SIZE, Sizes
 from .scaling import Scaling
 
 
@@ -125,14 +127,23 @@ class LSTMAutoencoder(Autoencoder):
     torch.Size([5, 1, 24])
     """
 
+    rules: ClassVar[Mapping[str, Rule]] = {
+        "shape": Sizes(2),
+        "latent": SIZE,
+        "hidden": SIZE,
+    }
+
     def __init__(
         self,
         shape: Sequence[int],
         latent: int = 128,
         hidden: int = 256,
     ) -> None:
+        check_parameters(
+            "LSTMAutoencoder", self.rules, {"shape": shape, "latent": latent, "hidden": hidden}
+        )
         super().__init__(shape, latent)
-        self.reader = nn.LSTM(shape[0], hidden, batch_first=True)
+        self.reader = nn.LSTM(int(shape[0]), int(hidden), batch_first=True)
         self.code = nn.Linear(hidden, latent)
         self.feed = nn.Linear(latent, 4 * hidden)
         self.recur = nn.Linear(hidden, 4 * hidden, bias=False)
@@ -185,12 +196,21 @@ class ConvAutoencoder(Autoencoder):
     torch.Size([5, 1, 28, 28])
     """
 
+    rules: ClassVar[Mapping[str, Rule]] = {
+        "shape": Sizes(2, 3),
+        "latent": SIZE,
+        "widths": Sizes(),
+    }
+
     def __init__(
         self,
         shape: Sequence[int],
         latent: int = 32,
         widths: Sequence[int] = (32, 64),
     ) -> None:
+        check_parameters(
+            "ConvAutoencoder", self.rules, {"shape": shape, "latent": latent, "widths": widths}
+        )
         super().__init__(shape, latent)
         is_series = len(shape) == 2
         conv = nn.Conv1d if is_series else nn.Conv2d
@@ -278,7 +298,7 @@ def build_autoencoder(
     """
     if name not in AUTOENCODERS:
         raise ValueError(
-            f"{name!r} is not an autoencoder. Autoencoders: {', '.join(AUTOENCODERS)}."
+            f"module {name!r} is not an autoencoder. Autoencoders: {', '.join(AUTOENCODERS)}."
         )
     autoencoder = AUTOENCODERS[name]
     if len(shape) not in autoencoder.dimensions:

@@ -13,10 +13,12 @@ from torch import Tensor, nn
 from ..models.adapters import TorchClassifier
 from ..models.class_labels import label_index
 from ..models.classifier import Array, Classifier, as_classifier
-from ..models.torch_adapter import evaluating
-from .attacks import Bounds, check_attack, log_odds, pgd
+from ..models.eval_mode import evaluating
+from ..validation import check_parameters
+from .attacks import ATTACK_RULES, Bounds, check_attack, log_odds, pgd
 from .networks import seeded
-from .training import read
+from .option_rules import SEED, STEPS
+from .reading import read, read_instances
 
 
 def robust_accuracy(
@@ -83,6 +85,10 @@ def robust_accuracy(
     >>> [round(robust_accuracy(model, X, y, eps=eps, bounds=None), 2) for eps in (0.0, 0.25, 0.5)]
     [0.97, 0.91, 0.72]
     """
+    rules = {**ATTACK_RULES, "restarts": STEPS, "random_state": SEED}
+    given = {"norm": norm, "eps": eps, "steps": steps, "bounds": bounds}
+    given |= {"restarts": restarts, "random_state": random_state}
+    check_parameters("robust_accuracy", rules, given)
     classifier = as_classifier(model)
     if not classifier.differentiable:
         raise TypeError(
@@ -91,8 +97,6 @@ def robust_accuracy(
         )
     x, t = _read_labeled(classifier, X, y)
     check_attack(x, norm, eps, steps, bounds)
-    if restarts < 1:
-        raise ValueError(f"restarts must be at least 1, got {restarts}.")
     robust = classifier.verdict(x).label == t
     with seeded(random_state):
         for _ in range(restarts):
@@ -178,7 +182,7 @@ def spectral_report(model: nn.Module | Classifier, X: ArrayLike | Tensor) -> Spe
     classifier = as_classifier(model)
     if not isinstance(classifier, TorchClassifier):
         raise TypeError(f"model must be a torch module or a classifier made of one, got {model!r}.")
-    x = classifier.as_input(X if isinstance(X, Tensor) else np.asarray(X))
+    x = classifier.as_input(read_instances(X, "X"))
     features = _features(classifier, x).double()
     scatter = scatter_spectrum(features).clamp(min=0)
     spectrum = scatter.cpu().numpy() / len(x)
@@ -195,12 +199,13 @@ def spectral_report(model: nn.Module | Classifier, X: ArrayLike | Tensor) -> Spe
 def _features(classifier: TorchClassifier, x: Tensor) -> Tensor:
     """Return the inputs of the last linear layer that runs."""
     features: list[Tensor] = []
-    layer = last_linear(classifier.module, x[:2])
-    hook = layer.register_forward_pre_hook(lambda layer, inputs: features.append(inputs[0]))
-    try:
-        classifier.evaluate(x)
-    finally:
-        hook.remove()
+    with classifier.in_eval_mode.hooked() as module:
+        layer = last_linear(module, x[:2])
+        hook = layer.register_forward_pre_hook(lambda layer, inputs: features.append(inputs[0]))
+        try:
+            classifier.evaluate(x)
+        finally:
+            hook.remove()
     return torch.cat(features)
 
 

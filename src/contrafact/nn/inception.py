@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 from typing_extensions import override
 
+from ..validation import Rule, check_parameters
 from .base import Network
+from .option_rules import FEW, SIZE, Sizes
 
 #: Lengths of the convolutions side by side. The paper's 40, 20 and 10, odd, so that same padding
 #: is the same at both ends.
@@ -67,6 +70,15 @@ class InceptionTime(Network):
     torch.Size([5, 3])
     """
 
+    rules: ClassVar[Mapping[str, Rule]] = {
+        "n_channels": SIZE,
+        "n_classes": SIZE,
+        "kernels": Sizes(),
+        "width": SIZE,
+        "depth": FEW,
+        "n_members": FEW,
+    }
+
     def __init__(
         self,
         n_channels: int,
@@ -76,8 +88,20 @@ class InceptionTime(Network):
         depth: int = 6,
         n_members: int = 1,
     ) -> None:
+        check_parameters(
+            "InceptionTime",
+            self.rules,
+            {
+                "n_channels": n_channels,
+                "n_classes": n_classes,
+                "kernels": kernels,
+                "width": width,
+                "depth": depth,
+                "n_members": n_members,
+            },
+        )
+        _check_sizes(kernels, depth)
         super().__init__(n_channels)
-        _check_sizes(kernels, width, depth, n_members)
         members = [_Member(n_channels, n_classes, kernels, width, depth) for _ in range(n_members)]
         self.members = nn.ModuleList(members)
 
@@ -156,12 +180,9 @@ def kernels_within(length: int) -> tuple[int, ...]:
     return tuple(min(kernel, longest) for kernel in KERNELS)
 
 
-def _check_sizes(kernels: Sequence[int], width: int, depth: int, n_members: int) -> None:
+def _check_sizes(kernels: Sequence[int], depth: int) -> None:
     """Refuse sizes of which no network can be built."""
-    if not kernels or any(kernel < 1 or kernel % 2 == 0 for kernel in kernels):
+    if any(kernel % 2 == 0 for kernel in kernels):
         raise ValueError(f"kernels = {tuple(kernels)}. Accepted: odd lengths, at least one.")
-    if depth < 1 or depth % MODULES_PER_SHORTCUT:
+    if depth % MODULES_PER_SHORTCUT:
         raise ValueError(f"depth = {depth}. Accepted: 3, 6, 9, ….")
-    for name, value in {"width": width, "n_members": n_members}.items():
-        if value < 1:
-            raise ValueError(f"{name} = {value}. Accepted: 1 or more.")

@@ -7,23 +7,30 @@ images as (n, channels, height, width); rows as (n, features).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
-from typing import NamedTuple
+from threading import RLock
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from typing_extensions import override
 
+from ..validation import Rule, brief, check_parameters
 from .base import Network
+from .image_networks import ResNet8, SmallCNN
 from .inception import InceptionTime, kernels_within
+from .option_rules import FEW, SIZE, Sizes
+
+#: Held while torch's global generator is seeded: threads that train do so one after another.
+_SEEDING = RLock()
 
 
 @contextmanager
 def seeded(random_state: int) -> Iterator[None]:
     """Seed torch's random numbers inside the block, and restore the generator after it."""
-    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+    with _SEEDING, torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(random_state)
         yield
 
@@ -55,6 +62,13 @@ class FCN(Network):
     torch.Size([5, 3])
     """
 
+    rules: ClassVar[Mapping[str, Rule]] = {
+        "n_channels": SIZE,
+        "n_classes": SIZE,
+        "widths": Sizes(),
+        "kernels": Sizes(),
+    }
+
     def __init__(
         self,
         n_channels: int,
@@ -62,6 +76,21 @@ class FCN(Network):
         widths: Sequence[int] = (128, 256, 128),
         kernels: Sequence[int] = (8, 5, 3),
     ) -> None:
+        check_parameters(
+            "FCN",
+            self.rules,
+            {
+                "n_channels": n_channels,
+                "n_classes": n_classes,
+                "widths": widths,
+                "kernels": kernels,
+            },
+        )
+        if len(widths) != len(kernels):
+            raise ValueError(
+                f"FCN: widths and kernels must be equally many, got {len(widths)} and "
+                f"{len(kernels)}."
+            )
         super().__init__(n_channels)
         channels = pairwise((n_channels, *widths))
         blocks = [
@@ -115,6 +144,13 @@ class BiLSTM(Network):
     torch.Size([5, 4])
     """
 
+    rules: ClassVar[Mapping[str, Rule]] = {
+        "n_channels": SIZE,
+        "n_classes": SIZE,
+        "hidden": SIZE,
+        "n_layers": FEW,
+    }
+
     def __init__(
         self,
         n_channels: int,
@@ -122,8 +158,20 @@ class BiLSTM(Network):
         hidden: int = 128,
         n_layers: int = 1,
     ) -> None:
+        check_parameters(
+            "BiLSTM",
+            self.rules,
+            {
+                "n_channels": n_channels,
+                "n_classes": n_classes,
+                "hidden": hidden,
+                "n_layers": n_layers,
+            },
+        )
         super().__init__(n_channels)
-        self.lstm = nn.LSTM(n_channels, hidden, n_layers, batch_first=True, bidirectional=True)
+        self.lstm = nn.LSTM(
+            int(n_channels), int(hidden), int(n_layers), batch_first=True, bidirectional=True
+        )
         self.head = nn.Linear(2 * hidden, n_classes)
 
     @override
@@ -132,131 +180,6 @@ class BiLSTM(Network):
         _, (h, _) = self.lstm(over_time)  # h: (2 * layers, n, hidden)
         last_forward, last_backward = h[-2:]
         logits: Tensor = self.head(torch.cat([last_forward, last_backward], dim=1))
-        return logits
-
-
-class SmallCNN(Network):
-    """Classify images from 4 x 4 pixels by strided 3 x 3 convolutions, pooled to 2 x 2.
-
-    Parameters
-    ----------
-    n_channels : int
-        Channels of an image.
-    n_classes : int
-        Number of logits.
-    widths : sequence of int, default=(16, 32)
-        Output channels of each convolution.
-
-    Examples
-    --------
-    >>> SmallCNN(n_channels=1, n_classes=10)(torch.zeros(5, 1, 28, 28)).shape
-    torch.Size([5, 10])
-    """
-
-    def __init__(
-        self,
-        n_channels: int,
-        n_classes: int,
-        widths: Sequence[int] = (16, 32),
-    ) -> None:
-        super().__init__(n_channels)
-        layers: list[nn.Module] = []
-        for n_in, n_out in pairwise((n_channels, *widths)):
-            convolution = nn.Conv2d(n_in, n_out, 3, stride=2, padding=1)
-            layers.append(nn.Sequential(convolution, nn.ReLU()))
-        self.blocks = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(2))
-        self.head = nn.Linear(4 * widths[-1], n_classes)
-
-    @override
-    def forward(self, x: Tensor) -> Tensor:
-        h: Tensor = self.blocks(self._scaled(x))  # (n, width, 2, 2)
-        logits: Tensor = self.head(h.flatten(1))
-        return logits
-
-
-class ResidualBlock(nn.Module):
-    """Apply two convolutions and add a shortcut around them.
-
-        ReLU(Norm(Conv(ReLU(Norm(Conv(x))))) + s(x))
-
-    where s is the identity, or a 1 x 1 convolution where the shape changes.
-
-    Parameters
-    ----------
-    n_in, n_out : int
-        Channels of the input and of the output.
-    stride : int
-        Step of the first convolution, in pixels.
-    """
-
-    def __init__(self, n_in: int, n_out: int, stride: int) -> None:
-        super().__init__()
-        self.body = nn.Sequential(
-            nn.Conv2d(n_in, n_out, 3, stride, padding=1, bias=False),
-            nn.BatchNorm2d(n_out),
-            nn.ReLU(),
-            nn.Conv2d(n_out, n_out, 3, padding=1, bias=False),
-            nn.BatchNorm2d(n_out),
-        )
-        if n_in == n_out and stride == 1:
-            self.shortcut: nn.Module = nn.Identity()
-        else:
-            self.shortcut = nn.Conv2d(n_in, n_out, 1, stride)
-
-    @override
-    def forward(self, x: Tensor) -> Tensor:
-        return torch.relu(self.body(x) + self.shortcut(x))
-
-
-class ResNet8(Network):
-    """Classify images by a residual network of eight layers.
-
-    A stem and three blocks, then the mean over the image.
-
-    Parameters
-    ----------
-    n_channels : int
-        Channels of an image.
-    n_classes : int
-        Number of logits.
-    widths : sequence of three int, default=(16, 32, 64)
-        Channels of each block; each but the first halves height and width.
-
-    References
-    ----------
-    He, Zhang, Ren, Sun: Deep residual learning for image recognition. CVPR 2016.
-    https://doi.org/10.1109/CVPR.2016.90
-
-    Examples
-    --------
-    >>> ResNet8(n_channels=3, n_classes=10)(torch.zeros(5, 3, 32, 32)).shape
-    torch.Size([5, 10])
-    """
-
-    def __init__(
-        self,
-        n_channels: int,
-        n_classes: int,
-        widths: Sequence[int] = (16, 32, 64),
-    ) -> None:
-        super().__init__(n_channels)
-        stem = [
-            nn.Conv2d(n_channels, widths[0], 3, padding=1, bias=False),
-            nn.BatchNorm2d(widths[0]),
-            nn.ReLU(),
-        ]
-        channels = pairwise((widths[0], *widths))
-        blocks = [
-            ResidualBlock(n_in, n_out, stride=1 if i == 0 else 2)
-            for i, (n_in, n_out) in enumerate(channels)
-        ]
-        self.blocks = nn.Sequential(*stem, *blocks)
-        self.head = nn.Linear(widths[-1], n_classes)
-
-    @override
-    def forward(self, x: Tensor) -> Tensor:
-        h: Tensor = self.blocks(self._scaled(x))  # (n, channels, height / 4, width / 4)
-        logits: Tensor = self.head(h.mean(dim=(2, 3)))
         return logits
 
 
@@ -278,12 +201,21 @@ class MLP(Network):
     torch.Size([5, 3])
     """
 
+    rules: ClassVar[Mapping[str, Rule]] = {
+        "n_features": SIZE,
+        "n_classes": SIZE,
+        "hidden": Sizes(empty=True),
+    }
+
     def __init__(
         self,
         n_features: int,
         n_classes: int,
         hidden: Sequence[int] = (64,),
     ) -> None:
+        check_parameters(
+            "MLP", self.rules, {"n_features": n_features, "n_classes": n_classes, "hidden": hidden}
+        )
         super().__init__(n_features)
         widths = (n_features, *hidden)
         layers: list[nn.Module] = []
@@ -354,8 +286,10 @@ def build_network(
     >>> build_network("fcn", (1, 150), n_classes=2)(torch.zeros(5, 1, 150)).shape
     torch.Size([5, 2])
     """
-    if name not in NETWORKS:
-        raise ValueError(f"{name!r} is not a network. Networks: {', '.join(map(repr, NETWORKS))}.")
+    if not isinstance(name, str) or name not in NETWORKS:
+        raise ValueError(
+            f"module {brief(name)} is not a network. Networks: {', '.join(map(repr, NETWORKS))}."
+        )
     network = NETWORKS[name]
     if len(shape) not in network.dimensions:
         raise ValueError(

@@ -11,12 +11,16 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from torch import Tensor
 
-from ..data.cleaning import Array, as_float, describe_nonfinite
+from ..data.cleaning import Array
 from ..data.dataset import as_labels
 from ..models.adapters import EstimatorClassifier, TorchClassifier
-from ..models.classifier import Classifier, Reshaped, as_classifier
+from ..models.classifier import Classifier, as_classifier
 from ..models.committee import Committee
+from ..models.reshaped import Reshaped
+from ..process_state import keeping_random_numbers, keeping_threads
 from ..validation import Integer, check_parameters
+from .option_rules import SEED
+from .reading import read_instances
 from .surrogates import fit_other_kind, fit_surrogate
 from .training import fit_classifier
 
@@ -24,7 +28,7 @@ RETRAINED = "refitted on bootstraps"
 MIXED = "trained on bootstraps, every third of another kind"
 SURROGATES = "surrogates fitted to the model's answers"
 
-RULES = {"n": Integer(at_least=1), "random_state": Integer(at_least=0)}
+RULES = {"n": Integer(at_least=1, at_most=1000), "random_state": SEED}
 
 _MODALITIES = {2: "row", 3: "series", 4: "image"}
 
@@ -76,6 +80,8 @@ class Bootstrap:
 Refit: TypeAlias = Callable[[Bootstrap], Classifier]
 
 
+@keeping_threads()
+@keeping_random_numbers()
 def committee(
     model: Any,
     X: ArrayLike | Tensor,
@@ -127,20 +133,8 @@ def committee(
     [3, 3]
     """
     check_parameters("committee", RULES, {"n": n, "random_state": random_state})
-    if isinstance(X, Tensor):
-        X = X.detach().cpu().numpy()
-    values = as_float(X, "X")
-    if values.ndim not in _MODALITIES or len(values) == 0:
-        raise ValueError(
-            f"X has shape {values.shape}. Accepted: 2 to 4 dimensions, the first of instances."
-        )
-    problem = describe_nonfinite(values, "X")
-    if problem:
-        raise ValueError(problem)
-    labels = None
-    if y is not None:
-        y = y.detach().cpu().numpy() if isinstance(y, Tensor) else y
-        labels = as_labels(y, "y", len(values))
+    values = read_instances(X, "X")
+    labels = None if y is None else as_labels(y, "y", len(values))
     classifier = as_classifier(model)
     classifier.infer_classes(values, labels)
     return make_committee(
@@ -153,6 +147,8 @@ def committee(
     )
 
 
+@keeping_threads()
+@keeping_random_numbers()
 def make_committee(
     classifier: Classifier,
     x: Tensor,

@@ -15,13 +15,14 @@ from typing_extensions import Self
 
 from ..deprecation import renamed_parameters
 from ..models.adapters import TorchClassifier
-from ..models.torch_adapter import evaluating
+from ..models.eval_mode import evaluating
 from ..validation import Integer, OneOf, Real, Rule, check_parameters
-from .attacks import Bounds, RowLoss, check_attack, log_odds, pgd
+from .attacks import ATTACK_RULES, Bounds, RowLoss, check_attack, log_odds, pgd
 from .diagnostics import last_linear, scatter_spectrum
 from .loop import History
 from .networks import seeded
-from .training import TrainingTask, Validation, measure, prepare
+from .option_rules import TRAINING_RULES
+from .training import MODULE, TrainingTask, Validation, measure, prepare
 
 
 class RobustTrainer(BaseEstimator):  # type: ignore[misc]
@@ -114,14 +115,16 @@ class RobustTrainer(BaseEstimator):  # type: ignore[misc]
 
     rules: ClassVar[dict[str, Rule]] = {
         "attack": OneOf("fast", "pgd"),
+        **ATTACK_RULES,
         "objective": OneOf("at", "trades"),
-        "beta": Real(at_least=0, finite=False),
+        "beta": Real(at_least=0),
         "regularizer": OneOf(None, "fsr"),
-        "fsr_weight": Real(at_least=0, finite=False),
+        "fsr_weight": Real(at_least=0),
         "fsr_top": Integer(at_least=1),
         "fsr_warmup": Integer(at_least=1),
-        "activation_noise": Real(at_least=0, finite=False),
-        "noise_accuracy": Real(at_least=0, finite=False),
+        "activation_noise": Real(at_least=0),
+        "noise_accuracy": Real(at_least=0),
+        **{name: rule for name, rule in TRAINING_RULES.items() if name != "weight_decay"},
     }
     classifier_: TorchClassifier
     history_: History
@@ -201,6 +204,7 @@ class RobustTrainer(BaseEstimator):  # type: ignore[misc]
             If data, labels or a parameter cannot be used, or the training diverges.
         """
         check_parameters(type(self).__name__, self.rules, self.get_params(deep=False))
+        check_parameters(f"{type(self).__name__}.fit", {"module": MODULE}, {"module": module})
         task = prepare(module, X, y, self.validation, self.random_state, self.device)
         for x in (task.x, task.x_val):
             check_attack(x, self.norm, self.eps, self.steps, self.bounds)

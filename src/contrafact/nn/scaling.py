@@ -8,6 +8,9 @@ import torch
 from torch import Tensor, nn
 from typing_extensions import override
 
+from ..data.arrays import finite_array
+from ..validation import Instance, brief, check_parameters
+
 
 def per_channel(values: Tensor, like: Tensor) -> Tensor:
     """Shape one value per channel so that it broadcasts against instances.
@@ -137,12 +140,15 @@ def normalized(
     >>> model(torch.ones(1, 1, 1, 2))
     tensor([[2., 2.]])
     """
-    if len(mean) != len(std) or min(std) <= 0:
+    check_parameters("normalized", {"module": Instance(nn.Module)}, {"module": module})
+    center = finite_array(mean, "mean", ("channels",))
+    spread = finite_array(std, "std", ("channels",))
+    if len(center) != len(spread) or len(center) == 0 or spread.min() <= 0:
         raise ValueError(
             "mean and std must have the same length, and std must be positive, "
-            f"got mean={list(mean)} and std={list(std)}."
+            f"got mean={brief(mean)} and std={brief(std)}."
         )
-    first = Standardize(len(mean))
-    first.mean.copy_(torch.as_tensor(mean))
-    first.std.copy_(torch.as_tensor(std))
+    first = Standardize(len(center))
+    first.mean.copy_(torch.tensor(center))
+    first.std.copy_(torch.tensor(spread))
     return nn.Sequential(first, module).train(module.training)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..models.classifier import Array, Classifier, as_classifier
+from ..process_state import keeping_threads
 
 #: MiniRocket's kernels are nine points long.
 SHORTEST_SERIES = 9
@@ -84,6 +85,7 @@ def fit_other_kind(
     return _fit(make, X, labels, random_state)
 
 
+@keeping_threads()
 def _fit(make: Make, X: Array, labels: Array, random_state: int) -> Classifier:
     rows = X if make is _mini_rocket else X.reshape(len(X), -1)
     return as_classifier(make(random_state).fit(rows, labels))

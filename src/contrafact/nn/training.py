@@ -12,17 +12,23 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from ..data.cleaning import Array, as_float, describe_nonfinite
-from ..data.dataset import as_labels
+from ..data.cleaning import Array
 from ..deprecation import renamed_parameters
 from ..models.adapters import TorchClassifier
+from ..validation import Instance, Nothing, OneOf, Rule, brief, check_parameters
 from .base import Network
 from .loop import Loss, Watch, train
-from .networks import build_network, seeded
+from .networks import NETWORKS, build_network, seeded
+from .option_rules import TRAINING_RULES
+from .reading import read
 from .recipe import TrainingRecipe
 
 #: A share of every class, (X_val, y_val), or None for the default share.
 Validation: TypeAlias = float | tuple[Any, Any] | None
+
+#: what `fit_classifier` and `RobustTrainer.fit` take for a module
+MODULE = Instance(nn.Module, "a torch module") | OneOf(*NETWORKS) | Nothing()
+RULES: dict[str, Rule] = {"module": MODULE, **TRAINING_RULES}
 
 _BY_DIMENSIONS = {2: "mlp", 3: "fcn", 4: "smallcnn"}
 
@@ -98,6 +104,21 @@ def fit_classifier(
     >>> bool((classifier.predict(X) == y).mean() > 0.9)
     True
     """
+    options: dict[str, Any] = {
+        "max_epochs": max_epochs,
+        "batch_size": batch_size,
+        "learning_rate": learning_rate,
+        "weight_decay": weight_decay,
+        "patience": patience,
+    }
+    others = {
+        "module": module,
+        "validation": validation,
+        "random_state": random_state,
+        "progress": progress,
+        "device": device,
+    }
+    check_parameters("fit_classifier", RULES, options | others)
     task = prepare(module, X, y, validation, random_state, device)
 
     def loss(rows: Tensor, epoch: int) -> Tensor:
@@ -106,13 +127,6 @@ def fit_classifier(
     def watch() -> dict[str, float]:
         return measure(task.module, task.x_val, task.t_val)
 
-    options: dict[str, Any] = {
-        "max_epochs": max_epochs,
-        "batch_size": batch_size,
-        "learning_rate": learning_rate,
-        "weight_decay": weight_decay,
-        "patience": patience,
-    }
     classifier = task.fit(
         loss,
         watch,
@@ -266,46 +280,6 @@ def prepare(
     )
 
 
-def read(X: Any, y: Any, X_name: str, y_name: str) -> tuple[Array, Array]:
-    """Convert instances and labels to NumPy arrays that can be trained on.
-
-    Parameters
-    ----------
-    X : array-like of shape (n, ...)
-        Instances, finite, of 2 to 4 dimensions.
-    y : array-like of shape (n,)
-        Labels.
-    X_name, y_name : str
-        What error messages call them.
-
-    Returns
-    -------
-    tuple of arrays
-        Instances in floating point, and labels.
-
-    Raises
-    ------
-    ValueError
-        If the data cannot be used.
-    """
-    X = as_float(_as_numpy(X), X_name)
-    if X.ndim not in _BY_DIMENSIONS or len(X) == 0:
-        raise ValueError(
-            f"{X_name} has shape {X.shape}. Accepted: 2 to 4 dimensions, the first of instances."
-        )
-    problem = describe_nonfinite(X, X_name)
-    if problem:
-        raise ValueError(problem)
-    return X, as_labels(_as_numpy(y), y_name, len(X))
-
-
-def _as_numpy(values: Any) -> Any:
-    """Convert a tensor to an array; leave anything else."""
-    if isinstance(values, Tensor):
-        return values.detach().cpu().numpy()
-    return values
-
-
 def _read_validation(validation: tuple[Any, Any], X: Array, classes: Array) -> tuple[Array, Array]:
     """Read (X_val, y_val) and check that it is like the training data."""
     X_val, labels = read(*validation, "X_val", "y_val")
@@ -358,12 +332,19 @@ def _resolve_module(
 def _check_width(module: nn.Module, x: Tensor, n_classes: int) -> None:
     """Check that a module returns one logit per class."""
     module.eval()
-    with torch.no_grad():
-        out = module(x)
-    if out.shape != (len(x), n_classes):
+    try:
+        with torch.no_grad():
+            out = module(x)
+    except (RuntimeError, IndexError) as error:
+        raise ValueError(
+            f"module {type(module).__name__} does not take X, of shape (n, "
+            f"{', '.join(map(str, x.shape[1:]))}): {error}"
+        ) from error
+    given = tuple(out.shape) if isinstance(out, Tensor) else brief(out)
+    if given != (len(x), n_classes):
         raise ValueError(
             f"module must give one logit per class, ({len(x)}, {n_classes}) for {len(x)} instances "
-            f"of y's {n_classes} classes; got {tuple(out.shape)}."
+            f"of y's {n_classes} classes; got {given}."
         )
 
 

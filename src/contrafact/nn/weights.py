@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import difflib
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -19,11 +20,18 @@ from ..models.files import (
     read_model,
     read_torch_file,
 )
+from ..validation import Boolean, Satisfies, brief, check_parameters
 from .base import Network
+from .image_networks import ResNet8, SmallCNN
 from .inception import InceptionTime
-from .networks import FCN, MLP, NETWORKS, BiLSTM, ResNet8, SmallCNN
+from .networks import FCN, MLP, NETWORKS, BiLSTM, seeded
 
 Weights = dict[str, Tensor]
+#: Where a model may be.
+PATH = Satisfies(
+    lambda path: isinstance(path, str | os.PathLike) and str(path) != "",
+    "a file or 'module:name'",
+)
 #: Names under which training scripts store the weights, among other things they save.
 WEIGHT_KEYS = ("state_dict", "model_state_dict", "model")
 
@@ -40,11 +48,11 @@ def load_model(
     ----------
     path : str or path
         "module:name", importable from the current folder, for the object of that name; or a file:
-        TorchScript, weights of a torch network (a state_dict, read with weights_only), a program of
+        weights of a torch network (a state_dict, read with weights_only), TorchScript, a program of
         torch.export, .joblib or .pkl.
     trust : bool, default=False
-        Open files that can run code when opened: pickles, programs of torch.export, and torch files
-        with more than weights in them.
+        Open files that can run code: TorchScript, programs of torch.export, torch files with more
+        than weights in them, pickles.
     network : str, module or function, optional
         What the weights belong to: "module:name" of a torch module or of a class or function that
         makes one without arguments; these objects themselves; or "fcn", "inceptiontime",
@@ -74,6 +82,8 @@ def load_model(
     >>> load_model(path, network="mlp")(torch.zeros(2, 4)).shape
     torch.Size([2, 3])
     """
+    rules = {"path": PATH, "trust": Boolean()}
+    check_parameters("load_model", rules, {"path": path, "trust": trust})
     source = find_model(path)
     if source.kind != "torch":
         if network is not None:
@@ -91,7 +101,8 @@ def load_model(
             "(--network) what they belong to: module:name of a torch module or of what makes one, "
             f"or {', '.join(NETWORKS)}."
         )
-    module = _make_network(network, weights)
+    with seeded(0):  # making a network draws its first weights, which are replaced
+        module = _make_network(network, weights, source.file)
     _fill(module, weights, source.file)
     return module.eval()
 
@@ -120,24 +131,34 @@ def _fill(module: torch.nn.Module, weights: Weights, file: Path) -> None:
     """Load weights into a module."""
     try:
         module.load_state_dict(weights)
-    except RuntimeError as error:
-        details = str(error).partition("\n\t")[2]
-        reason = " ".join(details.split())
+    except (RuntimeError, AttributeError) as error:
+        reason = _first_difference(module.state_dict(), weights) or " ".join(str(error).split())
         raise ValueError(
-            f"{file} does not fit the network {type(module).__name__}: {reason}"
+            f"{file} does not fit the network {type(module).__name__}: {reason}."
         ) from error
 
 
-def _make_network(network: Any, weights: Weights) -> torch.nn.Module:
+def _first_difference(expected: Mapping[str, Any], given: Weights) -> str | None:
+    """Name the first weight that is missing, unknown or of another shape."""
+    for name, weight in given.items():
+        if name not in expected:
+            return f"the network has no {name!r}; it has {', '.join(map(repr, [*expected][:3]))}, …"
+        if weight.shape != expected[name].shape:
+            shape = tuple(expected[name].shape)
+            return f"{name!r} has shape {tuple(weight.shape)}, the network's {shape}"
+    missing = [name for name in expected if name not in given]
+    if missing:
+        return f"the file has no {missing[0]!r}"
+    return None
+
+
+def _make_network(network: Any, weights: Weights, file: Path) -> torch.nn.Module:
     """Make the module that `network` names, as large as the weights for reference networks."""
     if isinstance(network, str):
         if network in NETWORKS:
-            return _reference_network(network, weights)
+            return _reference_network(network, weights, file)
         if not IMPORT_PATH.fullmatch(network):
-            raise ValueError(
-                f"network {network!r} is unknown. Accepted: {', '.join(NETWORKS)}, or module:name "
-                "of a torch module or of what makes one."
-            )
+            raise _unknown_network(network)
         made = import_object(network)
     else:
         made = network
@@ -147,9 +168,19 @@ def _make_network(network: Any, weights: Weights) -> torch.nn.Module:
         made = _call(made, network)
     if not isinstance(made, torch.nn.Module):
         raise TypeError(
-            f"network {network!r} gives {type(made).__name__}. Accepted: a torch module."
+            f"network {brief(network)} gives {type(made).__name__}. Accepted: a torch module."
         )
     return made
+
+
+def _unknown_network(name: str) -> ValueError:
+    """Make the error of a network that is not known, with the name that is nearest."""
+    close = difflib.get_close_matches(name.lower(), NETWORKS, n=1)
+    suggestion = f" Did you mean {close[0]}?" if close else ""
+    return ValueError(
+        f"network {name!r} is unknown.{suggestion} Accepted: {', '.join(NETWORKS)}, or module:name "
+        "of a torch module or of what makes one."
+    )
 
 
 def _call(make: Callable[[], Any], network: Any) -> Any:
@@ -163,7 +194,7 @@ def _call(make: Callable[[], Any], network: Any) -> Any:
         ) from error
 
 
-def _reference_network(name: str, weights: Weights) -> Network:
+def _reference_network(name: str, weights: Weights, file: Path) -> Network:
     """Make a network of `fit_classifier` as large as its weights."""
     try:
         n_inputs = len(weights["standardize.mean"])
@@ -171,7 +202,12 @@ def _reference_network(name: str, weights: Weights) -> Network:
         return _BUILDERS[name](n_inputs, n_classes, weights)
     except KeyError as error:
         raise ValueError(
-            f"The weights are not those of network {name!r}: they lack {error}."
+            f"{file}: the weights are not those of network {name!r}: they lack {error}."
+        ) from error
+    except (IndexError, TypeError, ValueError, RuntimeError) as error:
+        reason = str(error).strip().partition("\n")[0]
+        raise ValueError(
+            f"{file}: the weights do not have the shapes of network {name!r}: {reason}."
         ) from error
 
 

@@ -1,5 +1,6 @@
 """Numerical helpers that need no model: random numbers per row, differences, shapes."""
 
+from .correlations import channel_correlations
 from .differences import RealDifferences, quantile_near
 from .finite_differences import zeroth_order_gradient
 from .grouping import occurrence
@@ -10,6 +11,7 @@ __all__ = [
     "RealDifferences",
     "broadcast_rows",
     "ceil_div",
+    "channel_correlations",
     "fold_in",
     "occurrence",
     "quantile_near",

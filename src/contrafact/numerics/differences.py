@@ -7,11 +7,19 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from ..validation import Integer, Real, check_parameters
+from .tensors import read_tensor
+
 #: limits are at least this share of a channel's standard deviation, so that ratios stay finite
 FLOOR = 1e-6
 
 #: numbers sorted at once; `torch.nanquantile` accepts no more than 16 million
 MAX_ELEMENTS = 2**23
+
+_RULES = {
+    "quantile": Real(above=0, at_most=1),
+    "reach": Integer(at_least=0),
+}
 
 
 @dataclass(frozen=True)
@@ -67,14 +75,13 @@ class RealDifferences:
         ValueError
             Where X is not a batch of series, or an option is out of range.
         """
-        if X.ndim != 3 or X.numel() == 0:
+        options = {"quantile": quantile, "reach": reach}
+        check_parameters("RealDifferences.of", _RULES, options)
+        X = read_tensor(X, "X", ("n", "channels", "length"), finite=False)
+        if X.numel() == 0:
             raise ValueError(
                 f"X has shape {tuple(X.shape)}; accepted: (n, channels, length), none of them 0."
             )
-        if not 0 < quantile <= 1:
-            raise ValueError(f"quantile is {quantile}; accepted: above 0, up to 1.")
-        if reach < 0:
-            raise ValueError(f"reach is {reach}; accepted: 0 or more.")
         X = X.detach().double()
         deviation = X.std(dim=(0, 2), correction=0)
         scale = torch.where(deviation > 0, deviation, torch.ones_like(deviation))
@@ -189,6 +196,8 @@ class RealDifferences:
         """Raise where the series do not have the shape of the reference."""
         channels, steps = self.first.shape
         for name, series in (("x_cf", x_cf), ("x", x)):
+            if not isinstance(series, Tensor):
+                raise TypeError(f"{name} must be a Tensor, got {type(series).__name__}.")
             if series.shape != (len(x), channels, steps + 1):
                 raise ValueError(
                     f"{name} has shape {tuple(series.shape)}; accepted here: "
@@ -212,7 +221,7 @@ def quantile_near(values: Tensor, quantile: float, reach: int) -> Tensor:
     Parameters
     ----------
     values : Tensor of shape (n, channels, places)
-        Values of n rows; missing ones (NaN) are left out.
+        Values of n rows, at least one; missing ones (NaN) are left out.
     quantile : float in [0, 1]
         Which quantile.
     reach : int
@@ -228,10 +237,19 @@ def quantile_near(values: Tensor, quantile: float, reach: int) -> Tensor:
     >>> quantile_near(torch.tensor([[[1.0, 2.0, 9.0]]]), 1.0, reach=1)
     tensor([[2., 9., 9.]])
     """
+    options = {"quantile": quantile, "reach": reach}
+    rules = {**_RULES, "quantile": Real(at_least=0, at_most=1)}
+    check_parameters("quantile_near", rules, options)
+    values = read_tensor(values, "values", ("n", "channels", "places"), finite=False)
+    if values.dtype not in (torch.float32, torch.float64):
+        values = values.float()  # torch has no quantiles of shorter floats
     n, channels, places = values.shape
+    if n == 0:
+        raise ValueError("values has no rows. Accepted: at least one.")
     limits = values.new_empty(channels, places)
     if places == 0:
         return limits
+    reach = min(reach, places)
     width = 2 * reach + 1
     padded = torch.nn.functional.pad(values, (reach, reach), value=torch.nan)
     near = padded.unfold(-1, width, 1)  # a view, (n, channels, places, width)
@@ -240,7 +258,7 @@ def quantile_near(values: Tensor, quantile: float, reach: int) -> Tensor:
         for start in range(0, places, step):
             part = slice(start, start + step)
             pooled = near[:, channel, part].transpose(0, 1).flatten(1)  # (places, n * width)
-            limits[channel, part] = pooled.nanquantile(quantile, dim=1)
+            limits[channel, part] = pooled.nanquantile(float(quantile), dim=1)
     return limits
 
 

@@ -9,7 +9,16 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
+from ..data.arrays import as_real, read_array
+from ..validation import Function, Integer, OneOf, brief, check_parameters
 from .randomness import row_normal, row_uniform
+from .tensors import read_tensor
+
+_RULES = {
+    "function": Function(),
+    "n_directions": Integer(at_least=1),
+    "directions": OneOf("normal", "rademacher"),
+}
 
 
 def zeroth_order_gradient(
@@ -65,7 +74,9 @@ def zeroth_order_gradient(
     tensor([[2., 4.],
             [6., 8.]], dtype=torch.float64)
     """
-    _check_directions(n_directions, directions)
+    options = {"function": function, "n_directions": n_directions, "directions": directions}
+    check_parameters("zeroth_order_gradient", _RULES, options)
+    x = read_tensor(x, "x", ("n", "..."))
     _check_seeds(seeds, len(x))
     sigma = _as_scale(scale, x)
     if x.numel() == 0:
@@ -88,33 +99,22 @@ def zeroth_order_gradient(
     return gradients.mean(dim=1).view_as(x)
 
 
-def _check_directions(n_directions: int, directions: str) -> None:
-    """Check the number and the distribution of the directions."""
-    if n_directions < 1:
-        raise ValueError(f"n_directions must be at least 1, got {n_directions}.")
-    if directions not in ("normal", "rademacher"):
-        raise ValueError(f"directions must be 'normal' or 'rademacher', got {directions!r}.")
-
-
 def _check_seeds(seeds: ArrayLike, n: int) -> None:
     """Check that there is one seed per row."""
-    shape = np.shape(seeds)
+    shape = read_array(seeds, "seeds").shape
     if shape != (n,):
-        raise ValueError(f"seeds must be one integer per row, shape ({n},); got {shape}.")
+        raise ValueError(f"seeds must be one integer per row of x, shape ({n},); got {shape}.")
 
 
 def _as_scale(scale: float | Tensor, x: Tensor) -> Tensor:
     """Return the length of the differences, of shape (1, 1, 1) or (n, 1, 1)."""
     n = len(x)
-    sigma = torch.as_tensor(
-        scale,
-        dtype=x.dtype,
-        device=x.device,
-    ).reshape(-1, 1, 1)
-    fits = len(sigma) in (1, n)
-    if not fits or not bool((sigma > 0).all()):
-        raise ValueError(f"scale must be positive, one number or one per row ({n}); got {scale}.")
-    return sigma
+    values = as_real(scale, "scale")
+    if values.shape not in ((), (1,), (n,)) or not (np.isfinite(values) & (values > 0)).all():
+        raise ValueError(
+            f"scale must be positive, one number or one per row ({n}); got {brief(scale)}."
+        )
+    return torch.tensor(values).to(x).reshape(-1, 1, 1)
 
 
 def _random_directions(
@@ -147,6 +147,8 @@ def _central_differences(
     perturbed = torch.stack([center + step, center - step])  # (2, n, m, d)
     with torch.no_grad():
         values = function(perturbed.view(n_rows, *x.shape[1:]))
+    if not isinstance(values, Tensor):
+        raise TypeError(f"function must return a Tensor, got {type(values).__name__}.")
     if values.shape != (n_rows,):
         raise ValueError(
             f"function must give one value per row, "

@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from .tensors import read_integers
+
 
 def occurrence(groups: Tensor) -> Tensor:
     """Count, for each entry, how often its value occurs before it.
@@ -24,6 +26,7 @@ def occurrence(groups: Tensor) -> Tensor:
     >>> occurrence(torch.tensor([4, 7, 4, 4])).tolist()
     [0, 0, 1, 2]
     """
+    groups = read_integers(groups, "groups", ("n",))
     ordered, order = groups.sort(stable=True)
     place = torch.arange(len(groups), device=groups.device)
     count = torch.empty_like(groups)

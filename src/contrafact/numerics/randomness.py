@@ -20,10 +20,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
+from ..data.arrays import as_real, read_array
+from ..validation import Integer, check_parameters
+
 Array = NDArray[np.float64]
 Seeds = NDArray[np.uint64]
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_RULES = {
+    "size": Integer(at_least=0, at_most=2**31),
+    "stream": Integer(at_least=-(2**63), at_most=2**64 - 1),
+    "seed": Integer(at_least=-(2**63), at_most=2**64 - 1),
+}
 
 
 def _mix(z: Seeds) -> Seeds:
@@ -37,12 +45,24 @@ def _mix(z: Seeds) -> Seeds:
 
 def _as_uint64(values: ArrayLike, name: str) -> Seeds:
     """Convert integers to unsigned ones; negative integers wrap, and stay distinct."""
-    array = np.atleast_1d(np.asarray(values))
+    array = np.atleast_1d(read_array(values, name))
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise ValueError(
             f"{name} must be one integer per row, got {array.dtype} of shape {array.shape}."
         )
     return array.astype(np.uint64)
+
+
+def _fold(seeds: ArrayLike, data: ArrayLike, name: str, rows: str = "seeds") -> Seeds:
+    """Derive new seeds from seeds and integers; `name` and `rows` are what the user calls them."""
+    first = _as_uint64(seeds, "seeds")
+    second = _as_uint64(data, name)
+    if len(second) != 1 and len(first) not in (1, len(second)):
+        raise ValueError(
+            f"{name} has shape {second.shape}. "
+            f"Accepted: one integer, or one per row of {rows} ({len(first)})."
+        )
+    return _mix(_mix(first + _GOLDEN) + second)
 
 
 def _counter(size: int) -> Seeds:
@@ -70,8 +90,7 @@ def fold_in(seeds: ArrayLike, data: ArrayLike) -> Seeds:
     >>> fold_in([1, 2], 0) == fold_in([1, 2], 1)
     array([False, False])
     """
-    key = _mix(_as_uint64(seeds, "seeds") + _GOLDEN)
-    return _mix(key + _as_uint64(data, "data"))
+    return _fold(seeds, data, "data")
 
 
 def row_uniform(seeds: ArrayLike, size: int, stream: int = 0) -> Array:
@@ -97,7 +116,8 @@ def row_uniform(seeds: ArrayLike, size: int, stream: int = 0) -> Array:
     >>> bool((row_uniform([8], 3) == u[1]).all())
     True
     """
-    key = fold_in(seeds, stream)
+    check_parameters("row_uniform", _RULES, {"size": size, "stream": stream})
+    key = _fold(seeds, stream, "stream")
     bits = _mix(key[:, None] + _counter(size))
     # 53 bits: all that a float64 holds.
     whole = (bits >> np.uint64(11)).astype(np.float64)
@@ -126,6 +146,7 @@ def row_normal(seeds: ArrayLike, size: int, stream: int = 0) -> Array:
     >>> row_normal([7, 8], 3).shape
     (2, 3)
     """
+    check_parameters("row_normal", _RULES, {"size": size, "stream": stream})
     uniform = row_uniform(seeds, size, stream)
     # A uniform of exactly 0 would give -inf.
     normal: Array = ndtri(np.maximum(uniform, 2.0**-54))
@@ -159,14 +180,17 @@ def row_seeds(X: ArrayLike, seed: int, extra: ArrayLike | None = None) -> Seeds:
     >>> bool((row_seeds(X[::-1], seed=0) == row_seeds(X, seed=0)[::-1]).all())
     True
     """
-    array = np.asarray(X, dtype=np.float64)
+    check_parameters("row_seeds", _RULES, {"seed": seed})
+    array = as_real(X, "X").astype(np.float64, copy=False)
+    if array.ndim == 0:
+        raise ValueError("X has shape (). Accepted: (n, ...), the rows first.")
     size = math.prod(array.shape[1:])
     rows = array.reshape(len(array), size)
     # -0.0 + 0.0 is 0.0: rows that compare equal must hash equal.
     bits = (rows + 0.0).view(np.uint64)
     hashed = _mix(bits + _counter(size))
     total = hashed.sum(axis=1, dtype=np.uint64)
-    seeds = fold_in(total, seed)
+    seeds = _fold(total, seed, "seed")
     if extra is None:
         return seeds
-    return fold_in(seeds, extra)
+    return _fold(seeds, extra, "extra", "X")

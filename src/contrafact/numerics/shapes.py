@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from ..validation import Instance, Integer, Satisfies, check_parameters
+from .tensors import is_dense
+
+_TENSORS = {"values": Satisfies(is_dense, "a dense Tensor"), "like": Instance(Tensor)}
+_NUMBERS = {"a": Integer(), "b": Integer(at_least=1)}
+
 
 def broadcast_rows(values: Tensor, like: Tensor) -> Tensor:
     """Append axes of length 1, so that one value per row broadcasts against `like`.
@@ -26,6 +32,7 @@ def broadcast_rows(values: Tensor, like: Tensor) -> Tensor:
     >>> broadcast_rows(torch.ones(2), torch.zeros(2, 3, 4)).shape
     torch.Size([2, 1, 1])
     """
+    check_parameters("broadcast_rows", _TENSORS, {"values": values, "like": like})
     ones = [1] * (like.ndim - 1)
     return values.reshape(-1, *ones)
 
@@ -50,4 +57,5 @@ def ceil_div(a: int, b: int) -> int:
     >>> ceil_div(7, 2)
     4
     """
+    check_parameters("ceil_div", _NUMBERS, {"a": a, "b": b})
     return -(-a // b)

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 from typing_extensions import override
 
-from ..nn.networks import build_network
-from ..validation import Boolean, Instance, Integer, Nothing, Rule
+from ..nn.networks import NETWORKS, build_network
+from ..validation import Boolean, Instance, Integer, Nothing, OneOf, Rule
 from .estimator import Array
 from .gradient_rules import accept_old_names
 from .layers import Euclidean, squared_distance
@@ -157,10 +157,8 @@ class DeepLVQ(GLVQ):
     dtype: Literal["float32", "float64"] = "float32"
 
     rules: ClassVar[Mapping[str, Rule]] = {
-        "backbone": Instance(nn.Module, "a torch module")
-        | Instance(str, "the name of a network")
-        | Nothing(),
-        "embedding": Integer(at_least=1),
+        "backbone": Instance(nn.Module, "a torch module") | OneOf(*NETWORKS) | Nothing(),
+        "embedding": Integer(at_least=1, at_most=10**6),
         "cosine": Boolean(),
     }
 

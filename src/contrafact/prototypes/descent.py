@@ -10,6 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
+from ..validation import brief
+
 OPTIMIZERS = {
     "adam": torch.optim.Adam,
     "adamw": torch.optim.AdamW,
@@ -118,6 +120,11 @@ def make_schedule(
     else:
         assert callable(choice)
         scheduler = choice(optimizer)
+        if not hasattr(scheduler, "step"):
+            raise TypeError(
+                "scheduler must be a function that returns a torch scheduler, it returned "
+                f"{brief(scheduler)}."
+            )
     if isinstance(scheduler, schedulers.ReduceLROnPlateau):
         return lambda mean: scheduler.step(mean)
     return lambda mean: scheduler.step()

@@ -7,10 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..process_state import keeping_threads
+
 Array = NDArray[Any]
 ELASTIC = ("dtw", "soft_dtw")
 
 
+@keeping_threads()
 def elastic_distances(
     X: Array,
     Y: Array,
@@ -114,10 +117,11 @@ def as_series(X: Array, shape: tuple[int, ...]) -> Array:
     Returns
     -------
     array of shape (n, channels, length)
-        A view of X.
+        A view of X where it can be written to.
     """
     if len(shape) > 2:
         raise ValueError(
-            f"Elastic metrics take series (n, channels, length), got shape {shape} of one."
+            f"X: elastic metrics take series (n, channels, length), got shape {shape} of one."
         )
-    return X.reshape(len(X), -1, shape[-1])
+    # numba compiles once more for read-only memory.
+    return np.require(X, requirements="W").reshape(len(X), -1, shape[-1])

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
+from ..numerics.tensors import as_kind, read_tensor
+from ..validation import Integer, check_parameters
+
 
 def select_diverse(
-    candidates: Tensor,
+    candidates: Any,
     k: int,
-    quality: Tensor | None = None,
-) -> Tensor:
+    quality: Any = None,
+) -> Any:
     """Choose k of m candidates that are good and differ from each other, for many pools at once.
 
     Greedy MAP inference of a determinantal point process,
@@ -22,17 +27,23 @@ def select_diverse(
 
     Parameters
     ----------
-    candidates : Tensor of shape (m, features) or (pools, m, ...)
-        Candidates of one pool or of several; with a `quality` of shape (m,), one pool (m, ...).
+    candidates : array or Tensor of shape (m, features) or (pools, m, ...)
+        Candidates of one pool or of several, finite; with a `quality` of shape (m,), one pool
+        (m, ...).
     k : int
         How many to choose, at most m.
-    quality : Tensor of shape (m,) or (pools, m), optional
-        q, positive; default: all equal.
+    quality : array or Tensor of shape (m,) or (pools, m), optional
+        q, finite, at least 0; default: all equal.
 
     Returns
     -------
-    int Tensor of shape (k,) or (pools, k)
-        Positions of the chosen candidates, in the order chosen.
+    int array or Tensor of shape (k,) or (pools, k)
+        Positions of the chosen candidates, in the order chosen, of the kind of `candidates`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument has the wrong shape, type or value.
 
     References
     ----------
@@ -45,26 +56,31 @@ def select_diverse(
     >>> select_diverse(points, 2, quality=torch.tensor([1.0, 0.9, 0.8])).tolist()
     [0, 2]
     """
-    if quality is None:
-        single = candidates.ndim == 2
-    else:
-        single = quality.ndim == 1
-    pools = candidates[None] if single else candidates
+    points = read_tensor(candidates, "candidates", ("m", "..."))
+    q = None if quality is None else _read_quality(quality, points)
+    single = points.ndim == 2 if q is None else q.ndim == 1
+    if points.ndim < (2 if single else 3):
+        raise ValueError(
+            f"candidates has shape {tuple(points.shape)}. "
+            "Accepted: (m, features) or (pools, m, ...)."
+        )
+    pools = points[None] if single else points
     flat = pools.flatten(2).double()  # (pools, m, features)
     n, m, _ = flat.shape
-    if not 1 <= k <= m:
-        raise ValueError(f"k must be between 1 and the number of candidates ({m}), got {k}.")
-    if quality is None:
-        q = torch.ones(
-            n,
-            m,
-            dtype=flat.dtype,
-            device=flat.device,
-        )
-    else:
-        q = quality.reshape(n, m).double()
-    chosen = _greedy_choice(_kernel(flat, q), k)
-    return chosen[0] if single else chosen
+    rule = Integer(at_least=1, at_most=m)
+    check_parameters("select_diverse", {"k": rule}, {"k": k})
+    weights = flat.new_ones(n, m) if q is None else q.to(flat).reshape(n, m)
+    chosen = _greedy_choice(_kernel(flat, weights), k)
+    return as_kind(chosen[0] if single else chosen, candidates)
+
+
+def _read_quality(quality: Any, points: Tensor) -> Tensor:
+    """Check the qualities of candidates."""
+    shape = tuple(points.shape)
+    q = read_tensor(quality, "quality", shape[:1], shape[:2], beside=f"candidates of shape {shape}")
+    if bool((q < 0).any()):
+        raise ValueError(f"quality must be at least 0, got {q.min().item():g}.")
+    return q
 
 
 def _kernel(flat: Tensor, q: Tensor) -> Tensor:

@@ -12,21 +12,24 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import (
-    check_array,
-    check_consistent_length,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
-from ..validation import Rule, check_parameters
+from ..data.arrays import read_array
+from ..validation import Real, Rule, check_parameters
 from .losses import class_scores
+from .user_data import Array as Array
+from .user_data import (
+    check_weights,
+    flatten_instances,
+    naming,
+    read_labels,
+    read_pair,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[Any]
 Counts = int | Mapping[Any, int]
 
 
@@ -176,14 +179,39 @@ class PrototypeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[
         X : array of shape (n, *shape)
             Instances.
         threshold : float, default=0.1
-            Smallest margin of a row that is decided.
+            Smallest margin of a row that is decided, at least 0.
 
         Returns
         -------
         bool array of shape (n,)
             True where the margin is below the threshold.
         """
+        rules = {"threshold": Real(at_least=0)}
+        check_parameters(f"{type(self).__name__}.reject", rules, {"threshold": threshold})
         return np.asarray(self.margins(X) < threshold)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Compute the accuracy.
+
+        Parameters
+        ----------
+        X : array of shape (n, *shape)
+            Instances.
+        y : array of shape (n,)
+            Their labels.
+        sample_weight : array of shape (n,), optional
+            Weights; default: all equal.
+
+        Returns
+        -------
+        float
+            The share of rows whose class is predicted.
+        """
+        predicted = self.predict(X)
+        labels = read_labels(y, "y", len(predicted))
+        weight = None if sample_weight is None else check_weights(sample_weight, predicted)
+        right = labels == predicted
+        return float(np.average(right, weights=weight))
 
     def prototype_statistics(self, X: Any, y: Any) -> pd.DataFrame:
         """Describe which rows each prototype wins.
@@ -207,7 +235,7 @@ class PrototypeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[
         d = self.distances(X)
         winner = d.argmin(1)
         d_win = d.min(1)
-        right = np.asarray(y) == self.prototype_labels_[winner]
+        right = read_labels(y, "y", len(d)) == self.prototype_labels_[winner]
         n_prototypes = len(self.prototype_labels_)
         wins = np.bincount(winner, minlength=n_prototypes)
         n_right = np.bincount(winner, right, minlength=n_prototypes)
@@ -239,7 +267,8 @@ class PrototypeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[
         X, shape = flatten_instances(X)
         if len(shape) > 1 and shape != self.shape_:
             raise ValueError(f"X holds instances of shape {shape}; fit saw {self.shape_}.")
-        checked = validate_data(self, X, dtype=np.float64, reset=False)
+        with naming("X"):
+            checked = validate_data(self, X, dtype=np.float64, reset=False)
         return np.asarray(checked)
 
     def _check_rows(
@@ -252,8 +281,12 @@ class PrototypeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[
     ) -> tuple[Array, Array, Array | None]:
         """Check instances, labels and weights; rows of weight 0 are left out."""
         X, shape = flatten_instances(X)
-        X, y = validate_data(self, X, y, dtype=np.float64, reset=reset)
-        check_classification_targets(y)
+        if y is not None:
+            y = read_array(y, "y")
+        with naming("X, y"):
+            X, y = validate_data(self, X, y, dtype=np.float64, reset=reset)
+        with naming("y"):
+            check_classification_targets(y)
         if reset:
             n_features = X.shape[1]
             self.shape_ = shape if len(shape) > 1 else (n_features,)
@@ -279,23 +312,18 @@ class PrototypeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[
             )
         return X, columns, weight
 
-    def _check_pair(
-        self,
-        X: Any,
-        y: Any,
-        name: str,
-    ) -> tuple[Array, Array]:
+    def _check_pair(self, pair: Any, name: str) -> tuple[Array, Array]:
         """Check instances and their labels; returns them flat, and the labels as columns."""
-        rows = self._check_instances(X)
-        labels = np.asarray(y)
+        X, y = read_pair(pair, name)
+        with naming(name):
+            rows = self._check_instances(X)
+            labels = read_labels(y, "y", len(rows))
         unknown = set(labels.tolist()) - set(self.classes_.tolist())
         if unknown:
             raise ValueError(
                 f"{name} holds labels {sorted(unknown)} that y does not; classes: "
                 f"{self.classes_.tolist()}."
             )
-        if len(rows) != len(labels):
-            raise ValueError(f"{name} holds {len(rows)} instances, but {len(labels)} labels.")
         return rows, np.asarray(np.searchsorted(self.classes_, labels))
 
     def _counts(self, n_prototypes: Counts, t: Array) -> Array:
@@ -330,45 +358,3 @@ def generator(random_state: Any) -> np.random.RandomState:
         return np.random.RandomState()
     rng: np.random.RandomState = check_random_state(random_state)
     return rng
-
-
-def flatten_instances(X: Any) -> tuple[Any, tuple[int, ...]]:
-    """Flatten series and images to rows, and return the shape of one instance.
-
-    Tables and rows stay as they are, so that scikit-learn sees their column names.
-    """
-    array = X if hasattr(X, "shape") else np.asarray(X)
-    shape = tuple(array.shape)
-    if len(shape) > 2:
-        X = np.asarray(X).reshape(shape[0], -1)
-    return X, shape[1:]
-
-
-def check_weights(sample_weight: Any, X: Array) -> Array:
-    """Check that there is one weight of at least 0 per row, and that not all are 0.
-
-    Parameters
-    ----------
-    sample_weight : array of shape (n,)
-        Weights.
-    X : array of shape (n, features)
-        The rows they belong to.
-
-    Returns
-    -------
-    float array of shape (n,)
-        The weights.
-    """
-    weight = check_array(
-        sample_weight,
-        ensure_2d=False,
-        dtype=np.float64,
-        input_name="sample_weight",
-    )
-    check_consistent_length(X, weight)
-    if weight.ndim != 1 or weight.min() < 0 or weight.max() == 0:
-        raise ValueError(
-            "sample_weight must be one number of at least 0 per row, not all zero weights; got "
-            f"shape {weight.shape}, values from {weight.min()} to {weight.max()}."
-        )
-    return np.asarray(weight)

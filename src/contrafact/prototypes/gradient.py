@@ -276,7 +276,7 @@ class GradientLVQ(LayeredClassifier):
     ) -> tuple[TrainingRows, TrainingRows | None]:
         """Return the rows to train on, and those to validate on, if any."""
         if validation_data is not None:
-            X, t = self._check_pair(*validation_data, "validation_data")
+            X, t = self._check_pair(validation_data, "validation_data")
             return rows, TrainingRows(X, t)
         if not self.validation_fraction:
             return rows, None
@@ -307,7 +307,7 @@ class GradientLVQ(LayeredClassifier):
         scaling: Scaling,
     ) -> tuple[Tensor, Array]:
         """Check prototypes to start from; returns them (K, D) and their classes (K,)."""
-        X, owner = self._check_pair(*prototypes, "initial_prototypes")
+        X, owner = self._check_pair(prototypes, "initial_prototypes")
         present = np.unique(owner)
         if len(present) < len(self.classes_):
             raise ValueError(

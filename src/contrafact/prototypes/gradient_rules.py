@@ -8,10 +8,11 @@ from typing import Any, TypeVar
 import torch
 
 from ..deprecation import renamed_parameters
-from ..validation import Boolean, Instance, Integer, Nothing, OneOf, Real, Rule, Satisfies
+from ..nn.option_rules import DEVICE
+from ..validation import Boolean, Function, Integer, Nothing, OneOf, Real, Rule, Satisfies
 from .descent import OPTIMIZERS
 from .initial import INITS
-from .option_rules import COUNTS, SEED
+from .option_rules import COUNTS, EPOCHS, SEED
 from .regularizers import Regularizer
 
 Model = TypeVar("Model", bound=type)
@@ -27,6 +28,14 @@ def _is_optimizer(value: Any) -> bool:
     """Return whether the value is a torch optimizer or a class of them."""
     kind = value if isinstance(value, type) else type(value)
     return issubclass(kind, torch.optim.Optimizer)
+
+
+def _is_weight_per_label(value: Any) -> bool:
+    """Return whether the value maps labels to numbers above 0."""
+    if not isinstance(value, Mapping):
+        return False
+    weight = Real(above=0)
+    return all(weight.accepts(number) for number in value.values())
 
 
 def _is_frozen(value: Any) -> bool:
@@ -52,13 +61,11 @@ GRADIENT_RULES: dict[str, Rule] = {
     "optimizer": OneOf(*OPTIMIZERS)
     | Satisfies(_is_optimizer, "a torch optimizer class or instance"),
     "learning_rate": Real(at_least=0) | Nothing(),
-    "scheduler": OneOf("cosine", "plateau")
-    | Satisfies(callable, "a function of the optimizer")
-    | Nothing(),
-    "max_iter": Integer(at_least=1),
+    "scheduler": OneOf("cosine", "plateau") | Function() | Nothing(),
+    "max_iter": EPOCHS,
     "batch_size": Integer(at_least=1) | Nothing(),
     "class_weight": OneOf("balanced")
-    | Instance(Mapping, "a dictionary from label to weight")
+    | Satisfies(_is_weight_per_label, "a dictionary from label to a weight above 0")
     | Nothing(),
     "validation_fraction": Real(at_least=0, below=1),
     "patience": Integer(at_least=1) | Nothing(),
@@ -72,7 +79,7 @@ GRADIENT_RULES: dict[str, Rule] = {
     "regularizers": Satisfies(_are_regularizers, "a tuple of Regularizer objects"),
     "temperature": Real(above=0) | Nothing(),
     "dtype": OneOf("float32", "float64"),
-    "device": Instance(str, "the name of a torch device") | Instance(torch.device),
+    "device": DEVICE,
     "random_state": SEED,
     "verbose": Boolean(),
 }

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 from typing_extensions import override
 
+from ..data.arrays import for_torch
 from .estimator import Array, PrototypeClassifier
 from .layers import Euclidean
 from .losses import class_scores
@@ -28,8 +29,7 @@ class LayeredClassifier(PrototypeClassifier):
 
     @override
     def _distances(self, X: Array) -> Array:
-        # torch takes no read-only memory
-        x = torch.from_numpy(np.require(X, requirements=["C", "W"]))
+        x = torch.from_numpy(for_torch(X))
         with torch.no_grad():
             parts = [self.layer_(part) for part in x.split(4096)]
         return np.asarray(torch.cat(parts))

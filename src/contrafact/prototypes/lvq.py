@@ -171,13 +171,14 @@ class GLVQ(GradientLVQ):
         t: Tensor,
     ) -> Tensor:
         same = same_class(labels, t)
-        beta = 1.5 if self.beta is None else self.beta
+        beta = 1.5 if self.beta is None else float(self.beta)
+        margin = None if self.margin is None else float(self.margin)
         return losses.glvq(
             d,
             same,
             self.transfer,
             beta,
-            self.margin,
+            margin,
         )
 
     @override

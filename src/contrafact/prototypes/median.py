@@ -14,11 +14,13 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 from typing_extensions import Self, override
 
-from ..validation import Integer, Nothing, OneOf, Real, Rule, Satisfies
+from ..data.arrays import as_real
+from ..process_state import keeping_threads
+from ..validation import Function, Nothing, OneOf, Real, Rule
 from .estimator import Array, Counts, PrototypeClassifier, generator
 from .layers import Euclidean
 from .losses import class_scores
-from .option_rules import BAND, COUNTS, SEED
+from .option_rules import BAND, COUNTS, EPOCHS, SEED
 from .temperature import likely_temperature
 
 if TYPE_CHECKING:
@@ -96,12 +98,12 @@ class MedianLVQ(PrototypeClassifier):
     squared = False
     rules: ClassVar[Mapping[str, Rule]] = {
         "n_prototypes": COUNTS,
-        "metric": OneOf("euclidean", "dtw", "precomputed") | Satisfies(callable, "a function"),
+        "metric": OneOf("euclidean", "dtw", "precomputed") | Function(),
         "objective": OneOf("sigmoid", "glvq", "rslvq"),
         "init": OneOf("greedy", "kmeans++", "random"),
         "temperature": Real(above=0) | Nothing(),
         "window": BAND,
-        "max_sweeps": Integer(at_least=1),
+        "max_sweeps": EPOCHS,
         "random_state": SEED,
     }
 
@@ -157,7 +159,7 @@ class MedianLVQ(PrototypeClassifier):
         if weight is None:
             weight = np.ones(len(X))
         else:
-            kept = np.asarray(sample_weight) > 0
+            kept = as_real(sample_weight, "sample_weight") > 0
         # The search takes the samples sorted by class.
         order = np.argsort(t, kind="stable")
         labels = t[order]
@@ -277,6 +279,7 @@ class MedianLVQ(PrototypeClassifier):
             points = X[chosen].reshape(-1, *self.shape_)
         self.prototypes_ = points
 
+    @keeping_threads()
     def _dissimilarities(
         self,
         X: Array,

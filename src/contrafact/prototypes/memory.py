@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ..validation import Real, check_parameters
+from ..data.arrays import read_array
+from ..numerics.tensors import is_dense, read_tensor
+from ..validation import Integer, Real, brief, check_parameters
 
 
 class PrototypeMemory:
@@ -27,7 +30,7 @@ class PrototypeMemory:
     Parameters
     ----------
     prototypes : array or Tensor of shape (K, *shape)
-        Points to remember; they are copied.
+        Points to remember, finite; they are copied.
     labels : array of shape (K,), optional
         Their classes, needed to ask for one class only.
     beta : float, default=1.0
@@ -63,25 +66,37 @@ class PrototypeMemory:
         beta: float = 1.0,
         scale: Any = None,
     ) -> None:
-        rules = {"beta": Real(above=0)}
-        check_parameters("PrototypeMemory", rules, {"beta": beta})
+        check_parameters("PrototypeMemory", {"beta": Real(above=0)}, {"beta": beta})
         self.beta = beta
-        self.prototypes = torch.as_tensor(prototypes).detach().clone()
-        if not self.prototypes.is_floating_point():
-            self.prototypes = self.prototypes.double()
-        if self.prototypes.ndim < 2 or len(self.prototypes) == 0:
+        self.prototypes = read_tensor(prototypes, "prototypes", ("K", "...")).detach().clone()
+        if self.prototypes.ndim < 2 or self.prototypes.numel() == 0:
             shape = tuple(self.prototypes.shape)
             raise ValueError(f"prototypes must be (K, *shape) with at least one, got {shape}.")
-        self.labels = None if labels is None else np.asarray(labels)
-        if self.labels is not None and len(self.labels) != len(self.prototypes):
-            raise ValueError(
-                f"labels must be one per prototype, {len(self.prototypes)}; got {len(labels)}."
-            )
-        if scale is None:
-            scale = self._spread()
-        self.scale = torch.as_tensor(scale, dtype=self.prototypes.dtype)
+        self.labels = None if labels is None else self._read_labels(labels)
+        unit = self._spread() if scale is None else scale
+        self.scale = read_tensor(unit, "scale").detach().to(self.prototypes)
+        self._check_scale()
+
+    def _read_labels(self, labels: Any) -> NDArray[Any]:
+        """Check that there is one label per prototype."""
+        array = read_array(labels, "labels")
+        n = len(self.prototypes)
+        if array.shape != (n,):
+            raise ValueError(f"labels must be one per prototype, ({n},); got shape {array.shape}.")
+        return array
+
+    def _check_scale(self) -> None:
+        """Check that the unit is positive and broadcasts against a point."""
         if not bool((self.scale > 0).all()):
-            raise ValueError(f"scale must be above 0, got {scale}.")
+            raise ValueError("scale must be above 0 everywhere.")
+        point = self.prototypes[0]
+        try:
+            self.scale.expand_as(point)
+        except RuntimeError:
+            raise ValueError(
+                f"scale has shape {tuple(self.scale.shape)}. Accepted: one number, or an array "
+                f"that broadcasts against a point, {tuple(point.shape)}."
+            ) from None
 
     def energy(self, x: Any, label: Any = None) -> Any:
         """Compute E(x), over all prototypes or those of one class.
@@ -89,7 +104,7 @@ class PrototypeMemory:
         Parameters
         ----------
         x : array or Tensor of shape (n, *shape)
-            Points.
+            Points; a point with NaN gives NaN.
         label : label or array of shape (n,), optional
             Class whose prototypes count: one, or one per point; default: all prototypes.
 
@@ -98,7 +113,7 @@ class PrototypeMemory:
         array or Tensor of shape (n,)
             Energies, of the kind of x; low near prototypes.
         """
-        if not isinstance(x, Tensor):
+        if not is_dense(x):
             return self.energy(self._tensor(x), label).numpy()
         return self._similarity(x, label).logsumexp(1) / -self.beta
 
@@ -108,7 +123,7 @@ class PrototypeMemory:
         Parameters
         ----------
         x : array or Tensor of shape (n, *shape)
-            Points.
+            Points; a point with NaN gives NaN.
         label : label or array of shape (n,), optional
             Class whose prototypes count, as in `energy`.
 
@@ -117,7 +132,7 @@ class PrototypeMemory:
         array or Tensor of shape (n, *shape)
             Gradients, of the kind of x.
         """
-        if not isinstance(x, Tensor):
+        if not is_dense(x):
             return self.gradient(self._tensor(x), label).numpy()
         shifted = self.step(x, label)
         return (x - shifted) / self.scale.to(x).square()
@@ -128,7 +143,7 @@ class PrototypeMemory:
         Parameters
         ----------
         x : array or Tensor of shape (n, *shape)
-            Points.
+            Points; a point with NaN gives NaN.
         label : label or array of shape (n,), optional
             Class whose prototypes count, as in `energy`.
 
@@ -137,7 +152,7 @@ class PrototypeMemory:
         array or Tensor of shape (n, *shape)
             The points after the step, of the kind of x.
         """
-        if not isinstance(x, Tensor):
+        if not is_dense(x):
             return self.step(self._tensor(x), label).numpy()
         attention = self._similarity(x, label).softmax(1)  # (n, K)
         return torch.tensordot(attention, self.prototypes.to(x), 1)
@@ -153,7 +168,7 @@ class PrototypeMemory:
         Parameters
         ----------
         x : array or Tensor of shape (n, *shape)
-            Points.
+            Points; a point with NaN gives NaN.
         label : label or array of shape (n,), optional
             Class whose prototypes count, as in `energy`.
         n_steps : int, default=10
@@ -164,6 +179,8 @@ class PrototypeMemory:
         array or Tensor of shape (n, *shape)
             The points after the steps, of the kind of x.
         """
+        rules = {"n_steps": Integer(at_least=0, at_most=10**6)}
+        check_parameters("PrototypeMemory.project", rules, {"n_steps": n_steps})
         for _ in range(n_steps):
             x = self.step(x, label)
         return x
@@ -175,7 +192,7 @@ class PrototypeMemory:
 
     def _tensor(self, x: Any) -> Tensor:
         """Read an array as a tensor of the prototypes' dtype."""
-        return torch.as_tensor(np.asarray(x)).to(self.prototypes)
+        return read_tensor(x, "x", finite=False).to(self.prototypes)
 
     def _similarity(self, x: Tensor, label: Any) -> Tensor:
         """Compute −β/2 ‖x − p‖² (n, K); −inf for prototypes of classes not asked for."""
@@ -183,6 +200,12 @@ class PrototypeMemory:
 
     def _squared(self, x: Tensor, label: Any) -> Tensor:
         """Compute standardized squared distances (n, K); inf for classes not asked for."""
+        shape = tuple(self.prototypes.shape[1:])
+        if not x.is_floating_point() or tuple(x.shape[1:]) != shape or x.ndim == 0:
+            raise ValueError(
+                f"x has dtype {x.dtype} and shape {tuple(x.shape)}. Accepted: floats, (n, "
+                f"{', '.join(map(str, shape))}) as the prototypes."
+            )
         scale = self.scale.to(x)
         u = (x / scale).flatten(1)
         p = (self.prototypes.to(x) / scale).flatten(1)
@@ -202,10 +225,12 @@ class PrototypeMemory:
         """Return the mask (n, K) of prototypes that are not of the class asked for."""
         if self.labels is None:
             raise ValueError("label can't be asked for: the memory was made without labels.")
-        if np.ndim(label) and len(label) != n:
-            raise ValueError(f"label must be one, or one per row, {n}; got {len(label)}.")
-        wanted: NDArray[Any] = np.broadcast_to(np.asarray(label), (n,))
-        unknown = set(wanted.tolist()) - set(self.labels.tolist())
-        if unknown:
-            raise ValueError(f"label {sorted(unknown)[0]!r} has no prototype in this memory.")
+        asked = np.asarray(label) if isinstance(label, str) else read_array(label, "label")
+        if asked.shape not in ((), (n,)):
+            raise ValueError(f"label must be one, or one per row, {n}; got shape {asked.shape}.")
+        wanted: NDArray[Any] = np.broadcast_to(asked, (n,))
+        known = set(self.labels.tolist())
+        for name in wanted.tolist():
+            if not isinstance(name, Hashable) or name not in known:
+                raise ValueError(f"label {brief(name)} has no prototype in this memory.")
         return torch.from_numpy(wanted[:, None] != self.labels)

@@ -14,7 +14,7 @@ def _is_count_per_label(value: Any) -> bool:
     """Return whether the value maps labels to whole numbers of at least 1."""
     if not isinstance(value, Mapping):
         return False
-    count = Integer(at_least=1)
+    count = Integer(at_least=1, at_most=10**6)
     return all(count.accepts(number) for number in value.values())
 
 
@@ -27,10 +27,12 @@ def _is_seed(value: Any) -> bool:
 
 
 #: number of prototypes per class
-COUNTS = Integer(at_least=1) | Satisfies(
+COUNTS = Integer(at_least=1, at_most=10**6) | Satisfies(
     _is_count_per_label,
     "a dictionary from label to such a number",
 )
+#: passes over the data
+EPOCHS = Integer(at_least=1, at_most=10**6)
 #: seed of a random generator
 SEED = Satisfies(_is_seed, "None, a whole number at least 0 or a numpy RandomState")
 #: Sakoe-Chiba band, as a fraction of the length

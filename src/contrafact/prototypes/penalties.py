@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
 from ..deprecation import renamed_parameters
+from ..numerics.tensors import as_kind, read_integers, read_tensor
+from ..validation import Integer, OneOf, Real, check_parameters
+
+_RULES = {
+    "sigma": Real(above=0) | OneOf("median"),
+    "eps": Real(at_least=0),
+    "seed": Integer(at_least=-(2**63), at_most=2**63 - 1),
+    "l1_weight": Real(at_least=0),
+    "l2_weight": Real(at_least=0),
+    "learning_rate": Real(at_least=0),
+}
 
 
 def prototype_diversity_loss(
-    prototypes: Tensor,
-    labels: Tensor,
+    prototypes: Any,
+    labels: Any,
     sigma: float | Literal["median"] = 1.0,
     *,
     eps: float = 1e-6,
     seed: int = 0,
-) -> Tensor:
+) -> Any:
     """Measure how alike the prototypes of each class are.
 
         −Σ_c log det(K_c + εI),    K_ij = exp(−‖p_i − p_j‖²/(2σ²))
@@ -27,21 +38,27 @@ def prototype_diversity_loss(
 
     Parameters
     ----------
-    prototypes : Tensor of shape (K, ...)
-        The prototypes.
-    labels : int Tensor of shape (K,)
+    prototypes : array or Tensor of shape (K, ...)
+        The prototypes, finite.
+    labels : int array or Tensor of shape (K,)
         Their classes, any integers.
     sigma : float or "median", default=1.0
-        σ, the width of the kernel; "median": the median distance between prototypes of one class.
+        σ, the width of the kernel, above 0; "median": the median distance between prototypes of
+        one class.
     eps : float, default=1e-6
-        ε; at least as much as rounding needs in the dtype of the prototypes.
+        ε, at least 0; no less is used than rounding needs in the dtype of the prototypes.
     seed : int, default=0
         Of the directions in which coincident prototypes are moved apart.
 
     Returns
     -------
-    Tensor of shape ()
-        The loss; large where prototypes of a class are close together.
+    Tensor or array of shape ()
+        The loss, of the kind of the prototypes; large where those of a class are close together.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument has the wrong shape, type or value.
 
     Examples
     --------
@@ -49,6 +66,51 @@ def prototype_diversity_loss(
     >>> labels = torch.tensor([7, 7])
     >>> bool(prototype_diversity_loss(close, labels) > prototype_diversity_loss(apart, labels))
     True
+    """
+    options = {"sigma": sigma, "eps": eps, "seed": seed}
+    check_parameters("prototype_diversity_loss", _RULES, options)
+    p, classes = _read(prototypes, labels)
+    return as_kind(diversity(p, classes, sigma, eps=eps, seed=seed), prototypes)
+
+
+def _read(prototypes: Any, labels: Any) -> tuple[Tensor, Tensor]:
+    """Check prototypes and their labels."""
+    # A compiled graph can't branch on values.
+    finite = not torch.compiler.is_compiling()
+    p = read_tensor(prototypes, "prototypes", ("K", "..."), finite=finite)
+    if p.numel() == 0 or p.ndim < 2:
+        raise ValueError(
+            f"prototypes has shape {tuple(p.shape)}. Accepted: (K, ...) with at least two axes, "
+            "not empty."
+        )
+    beside = f"prototypes of shape {tuple(p.shape)}"
+    classes = read_integers(labels, "labels", (len(p),), beside=beside)
+    return p, classes.to(p.device)
+
+
+def diversity(
+    prototypes: Tensor,
+    labels: Tensor,
+    sigma: float | Literal["median"],
+    *,
+    eps: float = 1e-6,
+    seed: int = 0,
+) -> Tensor:
+    """Compute `prototype_diversity_loss` without checks, as training needs it.
+
+    Parameters
+    ----------
+    prototypes : Tensor of shape (K, ...)
+        The prototypes.
+    labels : int Tensor of shape (K,)
+        Their classes.
+    sigma, eps, seed
+        As in `prototype_diversity_loss`.
+
+    Returns
+    -------
+    Tensor of shape ()
+        The loss.
     """
     p = prototypes.flatten(1)
     K = len(p)
@@ -116,91 +178,124 @@ def _jitter(
 
 @renamed_parameters(lr="learning_rate")
 def sparse_relevance_proximal(
-    relevances: Tensor,
+    relevances: Any,
     l1_weight: float,
     learning_rate: float = 1.0,
-) -> Tensor:
+) -> Any:
     """Take the proximal step of l1·‖x‖₁: sign(x)·max(|x| − l1·learning_rate, 0).
 
     Parameters
     ----------
-    relevances : Tensor
-        x.
+    relevances : array or Tensor
+        x, finite.
     l1_weight : float
-        l1, the weight of the norm.
+        l1, the weight of the norm, at least 0.
     learning_rate : float, default=1.0
-        Length of the gradient step that this step follows.
+        Length of the gradient step that this step follows, at least 0.
 
     Returns
     -------
-    Tensor
-        Of the shape of `relevances`; small values are exactly 0.
+    array or Tensor
+        Of the kind and shape of `relevances`; small values are exactly 0.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument has the wrong type or value.
 
     Examples
     --------
     >>> sparse_relevance_proximal(torch.tensor([0.5, 0.1]), l1_weight=0.25).tolist()
     [0.25, 0.0]
     """
-    shrunk = relevances.abs() - l1_weight * learning_rate
-    return relevances.sign() * shrunk.clamp_min(0)
+    options = {"l1_weight": l1_weight, "learning_rate": learning_rate}
+    check_parameters("sparse_relevance_proximal", _RULES, options)
+    x = read_tensor(relevances, "relevances")
+    return as_kind(shrink(x, l1_weight * learning_rate), relevances)
+
+
+def shrink(x: Tensor, threshold: float) -> Tensor:
+    """Compute sign(x)·max(|x| − threshold, 0)."""
+    return x.sign() * (x.abs() - threshold).clamp_min(0)
 
 
 @renamed_parameters(lr="learning_rate")
 def elastic_net_proximal(
-    relevances: Tensor,
+    relevances: Any,
     l1_weight: float,
     l2_weight: float,
     learning_rate: float = 1.0,
-) -> Tensor:
+) -> Any:
     """Take the proximal step of l1·‖x‖₁ + l2/2·‖x‖².
 
     It is the step of `sparse_relevance_proximal`, divided by 1 + l2·learning_rate.
 
     Parameters
     ----------
-    relevances : Tensor
-        x.
+    relevances : array or Tensor
+        x, finite.
     l1_weight : float
-        l1, the weight of the absolute values.
+        l1, the weight of the absolute values, at least 0.
     l2_weight : float
-        l2, the weight of the squares.
+        l2, the weight of the squares, at least 0.
     learning_rate : float, default=1.0
-        Length of the gradient step that this step follows.
+        Length of the gradient step that this step follows, at least 0.
 
     Returns
     -------
-    Tensor
-        Of the shape of `relevances`; small values are exactly 0.
+    array or Tensor
+        Of the kind and shape of `relevances`; small values are exactly 0.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument has the wrong type or value.
 
     Examples
     --------
     >>> elastic_net_proximal(torch.tensor([0.5, 0.1]), l1_weight=0.25, l2_weight=1.0).tolist()
     [0.125, 0.0]
     """
-    sparse = sparse_relevance_proximal(relevances, l1_weight, learning_rate)
-    return sparse / (1 + l2_weight * learning_rate)
+    options = {"l1_weight": l1_weight, "l2_weight": l2_weight, "learning_rate": learning_rate}
+    check_parameters("elastic_net_proximal", _RULES, options)
+    x = read_tensor(relevances, "relevances")
+    sparse = shrink(x, l1_weight * learning_rate)
+    return as_kind(sparse / (1 + l2_weight * learning_rate), relevances)
 
 
-def orthogonality_loss(prototypes: Tensor, labels: Tensor) -> Tensor:
+def orthogonality_loss(prototypes: Any, labels: Any) -> Any:
     """Compute the mean squared cosine between prototypes of different classes.
 
     Parameters
     ----------
-    prototypes : Tensor of shape (K, ...)
-        The prototypes.
-    labels : int Tensor of shape (K,)
-        Their classes.
+    prototypes : array or Tensor of shape (K, ...)
+        The prototypes, finite.
+    labels : int array or Tensor of shape (K,)
+        Their classes, two or more.
 
     Returns
     -------
-    Tensor of shape ()
-        The loss, from 0 (the classes are orthogonal) to 1.
+    Tensor or array of shape ()
+        The loss, of the kind of the prototypes, from 0 (the classes are orthogonal) to 1.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument has the wrong shape, type or value.
 
     Examples
     --------
     >>> float(orthogonality_loss(torch.eye(2), torch.tensor([0, 1])))
     0.0
     """
+    p, classes = _read(prototypes, labels)
+    if not torch.compiler.is_compiling() and bool((classes == classes[0]).all()):
+        raise ValueError("labels must hold two classes or more, got one.")
+    return as_kind(orthogonality(p, classes), prototypes)
+
+
+def orthogonality(prototypes: Tensor, labels: Tensor) -> Tensor:
+    """Compute `orthogonality_loss` without checks, as training needs it."""
     unit = torch.nn.functional.normalize(prototypes.flatten(1), dim=1)
     cosines = unit @ unit.T
     apart = labels[:, None] != labels

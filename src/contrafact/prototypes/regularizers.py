@@ -15,7 +15,7 @@ from typing_extensions import override
 
 from ..validation import OneOf, Real, Rule, check_parameters
 from .layers import Euclidean, Matrix, Relevance
-from .penalties import elastic_net_proximal, orthogonality_loss, prototype_diversity_loss
+from .penalties import diversity, orthogonality, shrink
 
 
 class Regularizer:
@@ -88,7 +88,7 @@ class Diversity(Regularizer):
 
     @override
     def penalty(self, layer: Euclidean, labels: Tensor) -> Tensor:
-        return self.weight * prototype_diversity_loss(layer.prototypes, labels, self.sigma)
+        return self.weight * diversity(layer.prototypes, labels, self.sigma)
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class Orthogonality(Regularizer):
 
     @override
     def penalty(self, layer: Euclidean, labels: Tensor) -> Tensor:
-        return self.weight * orthogonality_loss(layer.prototypes - layer.center, labels)
+        return self.weight * orthogonality(layer.prototypes - layer.center, labels)
 
 
 @dataclass(frozen=True)
@@ -156,8 +156,9 @@ class SparseRelevance(Regularizer):
         omega.mul_(torch.where(size > 0, shrunk / size, 0.0))
 
     def _shrunk(self, values: Tensor, learning_rate: float) -> Tensor:
-        """Return the values after the proximal step."""
-        return elastic_net_proximal(values, self.l1_weight, self.l2_weight, learning_rate)
+        """Return the values after the step of `elastic_net_proximal`."""
+        sparse = shrink(values, self.l1_weight * learning_rate)
+        return sparse / (1 + self.l2_weight * learning_rate)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from torch import Tensor
 
 from ..numerics.randomness import row_seeds
+from .user_data import naming
 
 Array = NDArray[Any]
 
@@ -70,9 +71,8 @@ class TrainingRows:
             share = len(total) * total
             factor = total.sum() / share[self.t]
             return self.weighted(np.asarray(factor))
-        weight = np.asarray(compute_sample_weight(class_weight, classes[self.t]))
-        if weight.min() <= 0:
-            raise ValueError(f"class_weight must be above 0, got {class_weight!r}.")
+        with naming("class_weight"):
+            weight = np.asarray(compute_sample_weight(class_weight, classes[self.t]))
         return self.weighted(weight)
 
     def split(
@@ -94,12 +94,13 @@ class TrainingRows:
         kept, held : TrainingRows
             The rows to train on, and those held out, without weights.
         """
-        kept, held = train_test_split(
-            np.arange(len(self.X)),
-            test_size=fraction,
-            stratify=self.t,
-            random_state=rng,
-        )
+        with naming("validation_fraction"):
+            kept, held = train_test_split(
+                np.arange(len(self.X)),
+                test_size=float(fraction),
+                stratify=self.t,
+                random_state=rng,
+            )
         held_rows = TrainingRows(self.X[held], self.t[held])
         return self.take(kept), held_rows
 
