@@ -19,6 +19,7 @@ def linear(n_features=6, n_classes=3, seed=0):
     return module
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 @pytest.mark.parametrize(
     ("n_outputs", "y", "names"),
     [
@@ -39,6 +40,7 @@ def test_outputs_are_named_after_the_labels(n_outputs, y, names):
     assert set(classifier.predict(X).tolist()) <= set(names)
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 @pytest.mark.parametrize("y", [["a", "b"], [1, 5], [-1, 1], [0.0, 1.0], [0, 1, 2, 3]])
 def test_labels_that_cannot_name_the_outputs(y):
     classifier = as_classifier(linear())

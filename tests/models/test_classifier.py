@@ -13,7 +13,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from contrafact.models import as_classifier
 from contrafact.models.adapters import CallableClassifier, EstimatorClassifier, TorchClassifier
-from contrafact.models.classifier import Reshaped
+from contrafact.models.reshaped import Reshaped
 
 X = np.random.default_rng(0).normal(size=(30, 6))
 Y = np.array(["low", "high"])[(X[:, 0] > 0).astype(int)]
@@ -116,7 +116,22 @@ def test_each_kind_gets_its_adapter(model, kind):
         ),
         (linear(), {"classes": ["a", "b", "a"]}, ValueError, r"distinct, got \['a', 'b', 'a'\]"),
         (linear(), {"classes": [0, None, 1]}, ValueError, "classes has dtype object"),
-        (linear(), {"batch_size": 0}, ValueError, "batch_size must be at least 1, got 0"),
+        (
+            linear(),
+            {"batch_size": 0},
+            ValueError,
+            "a whole number at least 1, got 0",
+        ),
+        (linear(), {"batch_size": 2.5}, ValueError, "batch_size must be .*, got 2.5"),
+        (linear(), {"batch_size": "3"}, ValueError, "batch_size must be .*, got '3'"),
+        (linear(), {"batch_size": True}, ValueError, "batch_size must be .*, got True"),
+        (linear(), {"device": "nope"}, ValueError, "device must be one that torch can use here"),
+        (linear(), {"device": "meta"}, ValueError, "device must be one that holds values"),
+        (linear(), {"device": 2.5}, TypeError, "device must be a text or a torch.device, got 2.5"),
+        (linear(), {"classes": 5}, ValueError, r"classes has shape \(\)"),
+        (linear(), {"classes": []}, ValueError, "classes is empty"),
+        (linear(), {"classes": ["a", 1]}, ValueError, "classes holds 'a' and 1"),
+        (linear(), {"classes": {"a", "b"}}, TypeError, "classes must be an array"),
     ],
 )
 def test_a_model_that_cannot_be_wrapped_is_told_why(model, options, error, message):
@@ -260,6 +275,7 @@ def test_functions_without_gradients_say_so():
         classifier.logits(torch.zeros(1, 6))
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 def test_classes_are_inferred_once():
     classifier = as_classifier(linear())
     classifier.infer_classes(X, None)
@@ -309,6 +325,7 @@ def test_reshaped_asks_in_the_shape_of_training(model):
     assert inner.rows_evaluated == outer.rows_evaluated + asked  # through us, and directly above
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 def test_reshaped_shares_its_classes():
     inner = as_classifier(TwoDimensional())
     outer = Reshaped(inner, (6,))

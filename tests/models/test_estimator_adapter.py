@@ -23,7 +23,7 @@ from sklearn.tree import DecisionTreeClassifier
 from torch import nn
 
 from contrafact.models import as_classifier
-from contrafact.models.classifier import Reshaped
+from contrafact.models.reshaped import Reshaped
 
 DATA = {"iris": load_iris(return_X_y=True), "cancer": load_breast_cancer(return_X_y=True)}
 DATA["wine"] = load_wine(return_X_y=True)
@@ -177,6 +177,7 @@ def as_counted(model):
     return classifier, model
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 def test_only_models_whose_predict_differs_are_asked_twice_in_searches():
     X, y = DATA["iris"]
     asked = {
@@ -186,6 +187,7 @@ def test_only_models_whose_predict_differs_are_asked_twice_in_searches():
     assert asked == dict.fromkeys(asked, 1) | {"svc": 2}
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(
     "estimator",
@@ -341,6 +343,7 @@ def test_pickling_keeps_the_twin(estimator, duplicate):
         assert torch.equal(again.logits(x), classifier.logits(x))
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 def test_four_classes_in_pairs():
     """One column per pair of classes (six) must not be read as one per class."""
     X, y = make_blobs(120, centers=4, cluster_std=3, random_state=0)

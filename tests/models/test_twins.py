@@ -135,6 +135,7 @@ def test_probabilities_agree(fitted):
     assert np.ptp(ours[:, 0]) > 0.1  # a twin of nothing at all would agree on a constant
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 @pytest.mark.parametrize(
     ("name", "data"),
     [case for case in CASES if not hasattr((EVERYWHERE | TWO_CLASSES)[case[0]], "predict_proba")],
@@ -199,6 +200,7 @@ def test_refitting_does_not_change_a_twin():
     assert torch.equal(before, twin(torch.as_tensor(X)))
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 def test_sparse_coefficients():
     X, y = load("cancer")
     X = StandardScaler().fit_transform(X)
@@ -218,6 +220,7 @@ class Logged(StandardScaler):
     pass
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 @pytest.mark.parametrize(
     "estimator",
     [
@@ -239,6 +242,7 @@ def test_none_where_there_is_no_exact_twin(estimator):
     assert make_twin(fit(estimator, X, y)) is None
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 @pytest.mark.filterwarnings("ignore")
 def test_svc_with_platt_scaling_has_none():
     X, y = load("cancer")
@@ -252,12 +256,14 @@ def test_a_twin_that_disagrees_is_not_handed_out():
     assert make_twin(model) is None
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 def test_multilabel_has_none():
     X, _ = load("iris")
     Y = np.stack([X[:, 0] > 5.8, X[:, 1] > 3.0, X[:, 2] > 4.0], axis=1).astype(int)
     assert make_twin(fit(MLPClassifier((4,), max_iter=20), X, Y)) is None
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 def test_anything_else_has_none():
     assert make_twin("passthrough") is None
     assert make_twin(torch.nn.Linear(2, 2)) is None

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch import Tensor
 from typing_extensions import override
 
+from ..process_state import keeping_threads
+from .answers import read_columns
 from .estimator_adapter import EstimatorClassifier, score_columns
+from .input_forms import InputForm
 from .verdict import Verdict
 
 
@@ -39,10 +43,17 @@ class AeonClassifier(EstimatorClassifier):
             self._scorer = getattr(pipeline, "decision_function", None)
 
     @override
+    def _possible_forms(self, row: tuple[int, ...]) -> list[InputForm]:
+        """Take series as they are: flattened, several channels would pass for one long series."""
+        return [InputForm("given", self.dtype)]
+
+    @override
+    @keeping_threads()
     def _read(self, x: Tensor) -> Verdict:
         if self._scorer is None:
             return super()._read(x)
-        score = score_columns(self._ask(self._scorer, x))
+        values = read_columns(self._scorer(self.as_model_input(x)), len(x), "decision_function")
+        score = score_columns(torch.from_numpy(values))
         label = score.argmax(1)
         decided = Verdict.of_label(label, len(self.classes))
         return Verdict(decided.proba, label, score)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -10,9 +11,16 @@ import torch
 from torch import Tensor
 from typing_extensions import override
 
+from .answers import read_columns, read_labels
 from .class_labels import label_index
 from .classifier import Array, Classifier
 from .verdict import Verdict
+
+#: What to do about a function that gives P(second class) only.
+TWO_COLUMNS = (
+    "If it is the probability p of the second of two classes, return both: "
+    "np.column_stack([1 - p, p])."
+)
 
 
 class CallableClassifier(Classifier):
@@ -26,14 +34,7 @@ class CallableClassifier(Classifier):
         Names of the output columns; needed where the function returns labels.
     batch_size : int or None
         Rows handed to the function at once.
-
-    Attributes
-    ----------
-    tolerance : float
-        How far from 1 a row of probabilities may sum, since some services round theirs.
     """
-
-    tolerance = 0.05
 
     def __init__(
         self,
@@ -42,39 +43,43 @@ class CallableClassifier(Classifier):
         batch_size: int | None,
     ) -> None:
         super().__init__(classes, batch_size)
+        _check_signature(function)
         self.function = function
 
     @override
     def _evaluate(self, x: Tensor) -> Verdict:
         out = self.function(x.cpu().numpy().copy())  # it may work in place
-        if isinstance(out, Tensor):
-            out = out.detach().cpu()
-        out = np.asarray(out)
-        self._check_shape(out, len(x))
-        if out.ndim == 1:
-            label = label_index(out, self.classes)
-            return Verdict.of_label(label, len(self.classes))
-        proba = out.astype(np.float64)
-        self._check_probabilities(proba)
+        if np.ndim(out) == 1:
+            return self._of_labels(read_labels(out, len(x), "The function"))
+        proba = read_columns(out, len(x), "The function")
+        if proba.shape[1] == 1:
+            raise ValueError(
+                f"The function must give one column per class, got shape {proba.shape}. "
+                f"{TWO_COLUMNS}"
+            )
         return Verdict.of_proba(torch.from_numpy(proba))
 
-    def _check_shape(self, out: Array, n_rows: int) -> None:
-        """Refuse answers that are neither (rows,) nor (rows, classes)."""
-        per_row = out.ndim in (1, 2) and len(out) == n_rows
-        if not per_row or out.shape[1:] == (1,):
+    def _of_labels(self, labels: Array) -> Verdict:
+        """Read one label per row; refuse the probabilities of one class."""
+        is_known = self._classes is not None and bool(np.isin(labels, self._classes).all())
+        if labels.dtype.kind == "f" and not is_known:
             raise ValueError(
-                "The function must give (rows, classes) probabilities or (rows,) labels "
-                f"for {n_rows} rows, got shape {out.shape}."
+                f"The function gives one number per row, such as {labels[0]:.4g}, which is no "
+                f"class. {TWO_COLUMNS}"
             )
+        label = label_index(labels, self.classes)
+        return Verdict.of_label(label, len(self.classes))
 
-    def _check_probabilities(self, proba: Array) -> None:
-        """Refuse rows that cannot be probabilities; NaN may stand for a row that failed."""
-        negative = (proba < 0).any(1)
-        wrong_sum = np.abs(proba.sum(1) - 1) > self.tolerance
-        wrong = negative | wrong_sum
-        if wrong.any():
-            example = proba[wrong][0].tolist()
-            raise ValueError(
-                "The function must give probabilities, one column per class, "
-                f"but a row is {example}; apply a softmax to logits."
-            )
+
+def _check_signature(function: Callable[[Array], Any]) -> None:
+    """Raise TypeError where a function cannot be called with one array."""
+    try:
+        signature = inspect.signature(function)
+    except ValueError:  # compiled functions may have none
+        return
+    try:
+        signature.bind(None)
+    except TypeError as error:
+        raise TypeError(
+            f"model must be a function of one array X, got one that is not: {error}."
+        ) from error

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from numbers import Number
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from ..data.cleaning import Array
+from ..data.arrays import Array, read_array
 from ..data.dataset import as_labels
+from ..validation import brief
 
 
 def distinct_labels(classes: Any) -> Array:
     """Read the labels of classes, and refuse repeated ones."""
     labels = as_labels(classes, "classes")
+    if len(labels) == 0:
+        raise ValueError("classes is empty. Accepted: one label per output of the model.")
     if len(np.unique(labels)) != len(labels):
         raise ValueError(f"classes must be distinct, got {labels.tolist()}.")
     return labels
@@ -94,3 +98,66 @@ def label_index(labels: Any, classes: Array) -> Tensor:
             f"that are not in classes {classes.tolist()}."
         )
     return torch.from_numpy(index)
+
+
+def read_targets(target: Any, classes: Array, n: int) -> Array | None:
+    """Convert target labels to columns of the probabilities.
+
+    Parameters
+    ----------
+    target : None, label, or one label per instance
+        None stays None: the method chooses.
+    classes : array
+        The model's classes in order.
+    n : int
+        Number of instances.
+
+    Returns
+    -------
+    array of int, shape (n,), or None
+        Column of each instance's target.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If it is neither a class of the model nor one for each instance.
+
+    Examples
+    --------
+    >>> read_targets("b", np.array(["a", "b"]), 3).tolist()
+    [1, 1, 1]
+    """
+    if target is None:
+        return None
+    if isinstance(target, (str, bytes, Number)):
+        return np.full(n, _column_of(target, classes), dtype=np.int64)
+    if not isinstance(target, (list, tuple)) and not hasattr(target, "__array__"):
+        raise TypeError(f"target must be a label, or one per instance, got {brief(target)}.")
+    labels = read_array(target, "target")
+    if labels.ndim == 0:
+        return np.full(n, _column_of(labels.item(), classes), dtype=np.int64)
+    if labels.ndim > 1:
+        raise ValueError(
+            f"target has shape {labels.shape}; give one label, or one for each instance."
+        )
+    if len(labels) != n:
+        raise ValueError(
+            f"target has {len(labels)} labels for {n} instances; give one label, or one for each."
+        )
+    known = as_labels(target, "target").tolist() if n else []
+    return np.array([_column_of(label, classes) for label in known], dtype=np.int64)
+
+
+def _column_of(label: Any, classes: Array) -> int:
+    """Return the column of a class; a number is no text, and True is no number."""
+    if isinstance(label, np.generic):
+        label = label.item()
+    known: list[Any] = classes.tolist()
+    kind = classes.dtype.kind
+    is_other_kind = isinstance(label, str) != (kind == "U") or isinstance(label, bool) != (
+        kind == "b"
+    )
+    if is_other_kind or label not in known:
+        listed = ", ".join(repr(known_label) for known_label in known)
+        raise ValueError(f"target {brief(label)} is not a class of this model. Classes: {listed}.")
+    return known.index(label)

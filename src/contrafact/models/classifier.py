@@ -9,13 +9,18 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 import torch
 from torch import Tensor
-from typing_extensions import override
 
+from ..validation import brief, check_parameters
+from .arguments import RULES, check_device, read_rows
 from .class_labels import distinct_labels, name_outputs
-from .verdict import Verdict
+from .remarks import Remarks
+from .verdict import Verdict, check_probabilities
 
 Array: TypeAlias = np.ndarray[Any, Any]
 Rows: TypeAlias = Array | Tensor
+
+#: How many rows a model is probed with.
+PROBE_ROWS = 2
 
 
 class Classifier(ABC):
@@ -42,6 +47,13 @@ class Classifier(ABC):
         What the model computes in, and where.
     rows_evaluated : int
         How many rows the model has been asked about so far.
+    remarks : Remarks
+        What users should know about the model, found by `probe` and by `Explainer.fit`.
+    order_in_doubt : bool
+        Whether the outputs were named by the sorted labels of reference rows, and nothing has
+        confirmed this order yet.
+    known_reference : tuple of rows and Verdict, or None
+        What the model said of the reference rows, while a method is fitted.
     rows_per_evaluation, rows_per_verdict : int
         Rows the model sees for one row of `evaluate` and of `verdict`.
     max_batch_elements : int
@@ -62,11 +74,14 @@ class Classifier(ABC):
     max_batch_elements: ClassVar[int] = 2**22
 
     def __init__(self, classes: Any = None, batch_size: int | None = None) -> None:
-        if batch_size is not None and batch_size < 1:
-            raise ValueError(f"batch_size must be at least 1, got {batch_size}.")
+        check_parameters(type(self).__name__, RULES, {"batch_size": batch_size})
         self._classes: Array | None = None if classes is None else distinct_labels(classes)
-        self.batch_size = batch_size
+        self.batch_size = None if batch_size is None else int(batch_size)
         self.rows_evaluated = 0
+        self.remarks = Remarks()
+        self.order_in_doubt = False
+        self._probed = False
+        self.known_reference: tuple[Rows, Verdict] | None = None
 
     @property
     def classes(self) -> Array:
@@ -122,6 +137,46 @@ class Classifier(ABC):
         """
         return self._in_batches(x, self._decide, self.rows_per_verdict)
 
+    def probe(self, x: Rows) -> None:
+        """Ask about a few rows twice, once for each model, and remark what should be known.
+
+        Parameters
+        ----------
+        x : array or Tensor of shape (n, ...)
+            Rows in the shape the model takes; the first few are used.
+        """
+        if self._probed or len(x) == 0:
+            return
+        few = self.as_input(x[:PROBE_ROWS])
+        self.rows_evaluated += 2 * self.rows_per_evaluation * len(few)
+        first = self._evaluate(few).proba
+        again = self._evaluate(few).proba
+        self.remarks.compare(first, again)
+        self._probe_gradients(few)
+        self._probed = True
+
+    def _probe_gradients(self, x: Tensor) -> None:  # noqa: B027 - most adapters know
+        """Find out whether gradients pass through the model, where that is not known."""
+
+    def reference_verdict(self, x: Rows) -> Verdict:
+        """Ask about reference rows, unless `known_reference` has the answer.
+
+        Parameters
+        ----------
+        x : array or Tensor of shape (n, ...)
+            Rows in the shape the model takes.
+
+        Returns
+        -------
+        Verdict
+            As of `verdict`.
+        """
+        if self.known_reference is not None:
+            rows, verdict = self.known_reference
+            if rows is x:
+                return verdict
+        return self.verdict(x)
+
     def _in_batches(
         self,
         x: Rows,
@@ -136,6 +191,7 @@ class Classifier(ABC):
         self.rows_evaluated += passes * len(x)
         batches = x.split(self.internal_batch(x))
         verdict = Verdict.concat([ask(batch) for batch in batches])
+        check_probabilities(verdict.proba)
         self._check_n_outputs(verdict.proba.shape[1])
         return verdict
 
@@ -171,10 +227,7 @@ class Classifier(ABC):
         Tensor of shape (n, ...)
             The rows, without gradient history.
         """
-        if not isinstance(x, Tensor):
-            # torch takes neither read-only memory nor negative strides
-            x = np.require(x, requirements=["C", "W"])
-        return torch.as_tensor(x).detach().to(self.device, self.dtype)
+        return read_rows(x).detach().to(self.device, self.dtype)
 
     def _check_n_outputs(self, n_outputs: int) -> None:
         """Check the number of columns; number the classes where they have no labels."""
@@ -207,6 +260,7 @@ class Classifier(ABC):
         n_outputs = self._evaluate(first).proba.shape[1]
         self.rows_evaluated += 1
         self._classes = np.arange(n_outputs) if y is None else name_outputs(n_outputs, y)
+        self.order_in_doubt = y is not None
 
     def predict_proba(self, X: Rows) -> Array:
         """Return probabilities.
@@ -270,64 +324,6 @@ class Classifier(ABC):
         return f"{type(self).__name__}(classes={classes}, {gradients}, {rows})"
 
 
-class Reshaped(Classifier):
-    """Ask a classifier in the shape it was trained on.
-
-    Parameters
-    ----------
-    inner : Classifier
-        The classifier to ask; its classes are shared.
-    shape : tuple of int
-        Shape of one instance there, e.g. (length,) where the caller holds (1, length).
-    """
-
-    def __init__(self, inner: Classifier, shape: tuple[int, ...]) -> None:
-        self.inner = inner
-        self.shape = shape
-        super().__init__(inner._classes, inner.batch_size)
-        self.differentiable = inner.differentiable
-        self.dtype = inner.dtype
-        self.device = inner.device
-        self.rows_per_evaluation = inner.rows_per_evaluation
-        self.rows_per_verdict = inner.rows_per_verdict
-
-    @property
-    def _classes(self) -> Array | None:
-        return self.inner._classes
-
-    @_classes.setter
-    def _classes(self, classes: Array | None) -> None:
-        self.inner._classes = classes
-
-    @property
-    @override
-    def feature_names(self) -> list[str] | None:
-        return self.inner.feature_names
-
-    def _inside(self, x: Tensor) -> Tensor:
-        """Bring rows into the inner shape."""
-        return x.reshape(len(x), *self.shape)
-
-    @override
-    def _evaluate(self, x: Tensor) -> Verdict:
-        return self.inner.evaluate(self._inside(x))
-
-    @override
-    def _decide(self, x: Tensor) -> Verdict:
-        return self.inner.verdict(self._inside(x))
-
-    @override
-    def infer_classes(self, x: Rows, y: Array | None) -> None:
-        if self._classes is None:
-            self.rows_evaluated += 1
-            self.inner.infer_classes(self._inside(self.as_input(x)), y)
-
-    @override
-    def logits(self, x: Tensor) -> Tensor:
-        self.rows_evaluated += len(x)
-        return self.inner.logits(self._inside(x))
-
-
 def as_classifier(
     model: Any,
     *,
@@ -372,6 +368,7 @@ def as_classifier(
     """
     from . import adapters
 
+    check_parameters("as_classifier", RULES, {"batch_size": batch_size})
     if isinstance(model, Classifier):
         if classes is None and batch_size is None and device is None:
             return model
@@ -383,10 +380,11 @@ def as_classifier(
             f"model must be a trained model, got the class {model.__name__}; create and fit it."
         )
     if isinstance(model, torch.nn.Module):
+        check_device(device)
         return adapters.TorchClassifier(model, classes, batch_size, device)
     if device is not None:
         raise ValueError(
-            f"device applies to torch modules only, got device={device!r} for {model!r}."
+            f"device applies to torch modules only, got device={brief(device)} for {brief(model)}."
         )
     if any(base.__module__.startswith("aeon.") for base in type(model).__mro__):
         return adapters.AeonClassifier(model, classes, batch_size)

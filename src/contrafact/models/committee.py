@@ -11,10 +11,16 @@ import torch
 from torch import Tensor
 from typing_extensions import override
 
+from ..validation import Instance, Satisfies, brief, check_parameters
 from .class_labels import label_index
-from .classifier import Array, Classifier, Reshaped, Rows, as_classifier
+from .classifier import Array, Classifier, Rows, as_classifier
+from .reshaped import Reshaped
 from .verdict import Verdict, lead
 
+RULES = {
+    "members": Satisfies(lambda given: isinstance(given, list | tuple), "a list of models"),
+    "made": Instance(str, "a text"),
+}
 #: how a committee came about that was not made by `contrafact.committee`
 GIVEN = "given"
 #: score of a class that a member does not know
@@ -53,9 +59,10 @@ class Committee:
     """
 
     def __init__(self, members: Sequence[Any], *, made: str = GIVEN) -> None:
-        self.members: tuple[Classifier, ...] = tuple(as_classifier(model) for model in members)
-        if not self.members:
+        check_parameters("Committee", RULES, {"members": members, "made": made})
+        if not members:
             raise ValueError("committee holds no model; give at least one, or None for none.")
+        self.members = tuple(_as_member(number, model) for number, model in enumerate(members))
         self.made = made
 
     def __len__(self) -> int:
@@ -163,6 +170,15 @@ class Committee:
         return Reordered(member, classes)
 
 
+def _as_member(number: int, model: Any) -> Classifier:
+    """Wrap a model of a committee; an error says which it is."""
+    try:
+        return as_classifier(model)
+    except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"committee[{number}]: {error}") from error
+
+
 def as_committee(given: Any) -> Committee | None:
     """Read the argument `committee`.
 
@@ -185,9 +201,8 @@ def as_committee(given: Any) -> Committee | None:
         return given
     if isinstance(given, list | tuple):
         return Committee(given)
-    what = repr(given) if isinstance(given, str) else type(given).__name__
     raise TypeError(
-        f"committee must be a list of models or a Committee, got {what}. "
+        f"committee must be a list of models or a Committee, got {brief(given)}. "
         "Make one by contrafact.committee(model, X, y); one model: [model]."
     )
 

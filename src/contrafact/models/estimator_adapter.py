@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
 import torch
+from sklearn.frozen import FrozenEstimator
 from torch import Tensor
 from typing_extensions import override
 
 from ..data.dataset import as_labels
-from .class_labels import label_index
+from ..process_state import keeping_threads
+from .answers import read_columns, read_labels, refuse_several_outputs
+from .class_labels import distinct_labels, label_index
 from .classifier import Classifier
+from .input_forms import InputForm, first_answer, possible_forms
+from .layout_hints import layout_hint
 from .twins import make_twin
 from .verdict import Verdict
 
 #: Families whose `predict` is the argmax of their own probabilities or decision function.
 _ARGMAX_FAMILIES = (
+    "sklearn.calibration.",
     "sklearn.discriminant_analysis.",
     "sklearn.ensemble.",
     "sklearn.linear_model.",
@@ -33,8 +41,8 @@ class EstimatorClassifier(Classifier):
     """Wrap a scikit-learn estimator or pipeline, or anything with `predict` and `classes_`.
 
     Probabilities are those of `predict_proba`; without it, the softmax of `decision_function`;
-    without that, 1 for the predicted class. Instances are flattened where the model was trained on
-    flat rows.
+    without that, 1 for the predicted class. The first question finds out in which form the model
+    takes instances, flat or not, in float64 or in float32; the others use this form.
 
     Parameters
     ----------
@@ -47,15 +55,21 @@ class EstimatorClassifier(Classifier):
     """
 
     def __init__(self, model: Any, classes: Any, batch_size: int | None) -> None:
+        refuse_several_outputs(model)
         super().__init__(_choose_classes(model, classes), batch_size)
         self.model = model
         self.n_features: int | None = getattr(model, "n_features_in_", None)
-        self._output = _output_method(model, len(self.classes))
-        self._predict_apart = self._output != "predict" and not _predicts_argmax(model)
-        self.rows_per_evaluation = 2 if self._predict_apart else 1
-        self.rows_per_verdict = 1 if self._output == "predict" else 2
+        self._forms: dict[tuple[int, ...], InputForm] = {}
+        self._set_output(_output_method(model, len(self.classes)))
         self._twin = make_twin(model)
         self.differentiable = self._twin is not None
+
+    def _set_output(self, output: str) -> None:
+        """Take answers from this method of the model."""
+        self._output = output
+        self._predict_apart = output != "predict" and not _predicts_argmax(self.model)
+        self.rows_per_evaluation = 2 if self._predict_apart else 1
+        self.rows_per_verdict = 1 if output == "predict" else 2
 
     def __getstate__(self) -> dict[str, Any]:
         # A twin is made of closures, which cannot be pickled.
@@ -95,39 +109,104 @@ class EstimatorClassifier(Classifier):
 
     def _predict(self, x: Tensor) -> Tensor:
         """Return the index of the class that `predict` gives each row."""
-        labels = self.model.predict(self.as_model_input(x))
+        labels = read_labels(self._ask("predict", x), len(x), self._source("predict"))
         return label_index(labels, self.classes)
 
     def _read(self, x: Tensor) -> Verdict:
         """Ask for probabilities or decision values, and take the label from them."""
-        out = self._ask(getattr(self.model, self._output), x)
+        try:
+            out = self._columns(self._output, x)
+        except AttributeError:
+            # The method may be there without what it needs: an SVC without probabilities inside.
+            if self._output != "predict_proba":
+                raise
+            self._set_output(_output_without_proba(self.model, len(self.classes)))
+            return self._decide(x)
         if self._output == "predict_proba":
+            if out.ndim == 1:
+                raise ValueError(
+                    f"{self._source(self._output)} must give one column per class, got shape "
+                    f"{tuple(out.shape)}."
+                )
             return Verdict.of_proba(out)
         score = score_columns(out)
         return Verdict(score.softmax(1), score.argmax(1), score)
 
-    def _ask(self, method: Any, x: Tensor) -> Tensor:
-        """Call a method of the model on rows; its answer in float64."""
-        out = method(self.as_model_input(x))
-        return torch.from_numpy(np.asarray(out, dtype=np.float64))
+    def _columns(self, method: str, x: Tensor) -> Tensor:
+        """Call a method of the model on rows; its numbers in float64."""
+        out = read_columns(self._ask(method, x), len(x), self._source(method))
+        return torch.from_numpy(out)
+
+    def _source(self, method: str) -> str:
+        """Name a method of the model, for messages."""
+        return f"{method} of {type(self.model).__name__}"
+
+    @keeping_threads()
+    def _ask(self, method: str, x: Tensor) -> Any:
+        """Call a method of the model on rows, in the form that it takes."""
+        row = tuple(x.shape[1:])
+        ask = getattr(self.model, method)
+        if row in self._forms:
+            return ask(self.as_model_input(x))
+        forms = self._possible_forms(row)
+        form, answer, failures = first_answer(lambda form: ask(self._convert(x, form)), forms)
+        if form is None:
+            raise self._refusal(ask, x, forms, failures) from failures[0]
+        self._forms[row] = form
+        self.dtype = form.dtype
+        return answer
+
+    def _possible_forms(self, row: tuple[int, ...]) -> list[InputForm]:
+        """List the forms to try."""
+        return possible_forms(row, self.n_features, self.dtype)
 
     def as_model_input(self, x: Tensor) -> Any:
         """Convert rows to what the model was trained on: an array, or a DataFrame by its names."""
-        rows = x.cpu().numpy().copy()  # the model may work in place
-        if self.n_features is None:
-            return rows
-        rows = rows.reshape(len(rows), -1)
-        if rows.shape[1] != self.n_features:
-            raise ValueError(
-                f"The model was trained on {self.n_features} features per row, "
-                f"but X has {rows.shape[1]} (shape {tuple(x.shape)})."
-            )
+        row = tuple(x.shape[1:])
+        form = self._forms.get(row) or self._possible_forms(row)[0]
+        return self._convert(x, form)
+
+    def _convert(self, x: Tensor, form: InputForm) -> Any:
+        """Convert rows to a form."""
+        rows = form.apply(x)
         names = getattr(self.model, "feature_names_in_", None)
-        if names is None:
+        if names is None or rows.shape[1:] != (len(names),):
             return rows
         import pandas as pd
 
         return pd.DataFrame(rows, columns=names)
+
+    def _refusal(
+        self,
+        ask: Callable[[Any], Any],
+        x: Tensor,
+        forms: Sequence[InputForm],
+        failures: Sequence[Exception],
+    ) -> Exception:
+        """Make the error for a model that answers in none of the forms."""
+        row = tuple(x.shape[1:])
+        n_values = prod(row)
+        said = [f"{type(error).__name__}: {_first_line(error)}" for error in failures]
+        fits = self.n_features in (None, n_values)
+        hint = layout_hint(lambda other: ask(other.numpy()), x)
+        if fits and not hint and len(set(said)) == 1:
+            return failures[0]  # the form is not to blame
+        problem = f"{type(self.model).__name__} answers for none of the forms of X that were tried."
+        if not fits:
+            problem = (
+                f"The model was trained on {self.n_features} features per row, "
+                f"but X has {n_values} (shape {tuple(x.shape)})."
+            )
+        tried = dict.fromkeys(
+            f"{form.describe(row)}: {text}" for form, text in zip(forms, said, strict=True)
+        )
+        return ValueError(f"{problem}{hint} Tried: {'; '.join(tried)}")
+
+
+def _first_line(error: Exception) -> str:
+    """Return the first line of an error, shortened."""
+    line, _, _ = str(error).strip().partition("\n")
+    return line if len(line) <= 200 else f"{line[:199]}…"
 
 
 def score_columns(decision: Tensor) -> Tensor:
@@ -147,9 +226,12 @@ def _choose_classes(model: Any, classes: Any) -> Any:
                 "or pass classes=[...]."
             )
         return classes
-    if classes is not None and not np.array_equal(as_labels(own, "classes_"), classes):
+    if classes is None:
+        return own
+    given = distinct_labels(classes)
+    if not np.array_equal(as_labels(own, "classes_"), given):
         raise ValueError(
-            f"classes {list(classes)} differ from the model's own classes_ "
+            f"classes {given.tolist()} differ from the model's own classes_ "
             f"{np.asarray(own).tolist()}."
         )
     return own
@@ -159,6 +241,11 @@ def _output_method(model: Any, n_classes: int) -> str:
     """Name the most informative method of a model."""
     if hasattr(model, "predict_proba"):
         return "predict_proba"
+    return _output_without_proba(model, n_classes)
+
+
+def _output_without_proba(model: Any, n_classes: int) -> str:
+    """Name the most informative method of a model besides `predict_proba`."""
     if not hasattr(model, "decision_function"):
         return "predict"
     pairwise = getattr(_last_step(model), "decision_function_shape", "") == "ovo"
@@ -176,6 +263,8 @@ def _predicts_argmax(model: Any) -> bool:
 
 def _last_step(model: Any) -> Any:
     """Return the estimator that decides, inside of searches and at the end of pipelines."""
+    if type(model) is FrozenEstimator:
+        return _last_step(model.estimator)
     if hasattr(model, "best_estimator_"):
         return _last_step(model.best_estimator_)
     if hasattr(model, "steps"):

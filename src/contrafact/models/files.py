@@ -3,32 +3,57 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import os
 import re
+import struct
 import sys
 import warnings
 import zipfile
+import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from pickle import UnpicklingError
+from types import ModuleType
 from typing import Any, Literal
 
 import torch
+
+from ..consent import require_trust
+from ..process_state import keeping_random_numbers
 
 Kind = Literal["import", "script", "export", "torch", "pickle"]
 IMPORT_PATH = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 TORCH_SUFFIXES = (".pt", ".pth", ".ts", ".bin", ".ckpt")
 PICKLE_SUFFIXES = (".joblib", ".pkl", ".pickle")
 ACCEPTED = (
-    "TorchScript (.pt), weights of a torch network (.pt, with network), "
-    "an exported program (.pt2, with trust), .joblib or .pkl (with trust), "
-    "or module:name, e.g. train:model"
+    "weights of a torch network (.pt, with network); TorchScript (.pt), an exported program "
+    "(.pt2), .joblib or .pkl (with trust); or module:name, e.g. train:model"
 )
-WHY_TRUST = (
-    "opening it runs any code that it contains. "
-    "If you made it, or trust who did, pass trust=True (--trust)."
+#: What a damaged file makes torch, pickle and zipfile raise, besides errors of missing code.
+DAMAGE = (
+    UnpicklingError,
+    RuntimeError,
+    ValueError,
+    TypeError,
+    LookupError,
+    AssertionError,
+    ArithmeticError,
+    EOFError,
+    MemoryError,
+    struct.error,
+    zlib.error,
+    zipfile.BadZipFile,
+)
+WHY_SCRIPT = (
+    "it is a program that runs when it is opened and asked, and that can overwrite files "
+    "(torch.save is one of its operations)"
+)
+WEIGHTS_INSTEAD = (
+    "Or save the weights alone, torch.save(model.state_dict(), …), "
+    "and name the network (--network)."
 )
 
 
@@ -92,7 +117,7 @@ def read_model(source: ModelSource, trust: bool) -> Any:
     source : ModelSource
         Of any kind but "torch", which may hold weights only: see `read_torch_file`.
     trust : bool
-        Open files that can run code when opened.
+        Open files that can run code when opened or asked.
 
     Returns
     -------
@@ -107,12 +132,12 @@ def read_model(source: ModelSource, trust: bool) -> Any:
     if source.kind == "import":
         return _import_model(source.path)
     if source.kind == "script":
+        require_trust(f"{source.file} is TorchScript", trust, WHY_SCRIPT, WEIGHTS_INSTEAD)
         return _load_script(source.file)
-    if not trust:
-        what = "a torch.export program" if source.kind == "export" else "a pickle"
-        raise ValueError(f"{source.file} is {what}: {WHY_TRUST}")
     if source.kind == "export":
+        require_trust(f"{source.file} is a torch.export program", trust)
         return _load_export(source.file)
+    require_trust(f"{source.file} is a pickle", trust)
     return _load_pickle(source.file)
 
 
@@ -141,23 +166,20 @@ def read_torch_file(file: Path, trust: bool) -> Any:
             # torch warns about the pickle protocol of files that are refused anyway.
             warnings.simplefilter("ignore", UserWarning)
             return torch.load(file, map_location="cpu", weights_only=True)
-    except UnpicklingError as error:
-        if not trust:
-            raise ValueError(
-                f"{file} holds more than weights (a whole module, perhaps): {WHY_TRUST} "
-                "Or save the weights alone, torch.save(model.state_dict(), …), "
-                "and name the network (--network)."
-            ) from error
-    except RuntimeError as error:
-        raise ValueError(
-            f"{file} cannot be opened as a torch file: {_first_line(error)}"
-        ) from error
+    except UnpicklingError:
+        subject = f"{file} holds more than weights (a whole module, perhaps)"
+        require_trust(subject, trust, instead=WEIGHTS_INSTEAD)
+    except (*DAMAGE, AttributeError, ImportError) as error:  # nothing is imported here
+        raise _damaged(file, "a torch file", error) from error
     with _pickle_errors(file), current_folder():
         return torch.load(file, map_location="cpu", weights_only=False)
 
 
 def import_object(path: str) -> Any:
-    """Import an object, looking in the current folder too.
+    """Import an object; its module may be in the current folder.
+
+    Naming a module is consent to run it. A module of the current folder never takes the place of
+    an installed one.
 
     Parameters
     ----------
@@ -180,19 +202,37 @@ def import_object(path: str) -> Any:
     3.141592653589793
     """
     module_name, _, attributes = path.partition(":")
-    with current_folder():
+    folder = nullcontext() if _is_installed(module_name) else current_folder()
+    with folder, keeping_random_numbers():
         try:
-            found: Any = importlib.import_module(module_name)
+            module = importlib.import_module(module_name)
         except ImportError as error:
             where = "" if error.name != module_name else f" It is looked for in {Path.cwd()} too."
             raise ImportError(f"{path!r} cannot be imported: {error}.{where}") from error
+    found: Any = module
     for name in attributes.split("."):
         if not hasattr(found, name):
             raise ImportError(
                 f"{path!r} cannot be imported: there is no {name!r} in it.{_public_names(found)}"
+                f"{_shadowed_file(module)}"
             )
         found = getattr(found, name)
     return found
+
+
+def _is_installed(module_name: str) -> bool:
+    """Return whether a module is found without looking in the current folder."""
+    package, _, _ = module_name.partition(".")
+    return package in sys.modules or importlib.util.find_spec(package) is not None
+
+
+def _shadowed_file(module: ModuleType) -> str:
+    """Say that the current folder has a module of this name which was not taken, if so."""
+    file = Path(f"{module.__name__}.py")
+    taken = getattr(module, "__file__", None)
+    if not file.exists() or (taken is not None and file.samefile(taken)):
+        return ""
+    return f" This is the installed module; rename {file} of the current folder to use that."
 
 
 def _public_names(owner: Any) -> str:
@@ -205,9 +245,12 @@ def _public_names(owner: Any) -> str:
 
 @contextmanager
 def current_folder() -> Iterator[None]:
-    """Make modules of the current folder importable inside the block, as `python -m` does."""
+    """Make modules of the current folder importable inside the block, after all installed ones."""
     here = str(Path.cwd())
-    sys.path.insert(0, here)
+    if here in sys.path:
+        yield
+        return
+    sys.path.append(here)
     try:
         yield
     finally:
@@ -216,7 +259,11 @@ def current_folder() -> Iterator[None]:
 
 def _kind_of(file: Path) -> Kind:
     """Recognize the kind of a file by its content."""
-    kind = _kind_of_archive(file) if zipfile.is_zipfile(file) else _kind_of_stream(file)
+    try:
+        is_archive = zipfile.is_zipfile(file)
+    except zipfile.BadZipFile as error:
+        raise _damaged(file, "an archive", error) from error
+    kind = _kind_of_archive(file) if is_archive else _kind_of_stream(file)
     if kind is None:
         raise ValueError(f"{file} is not a model of a known kind. Accepted: {ACCEPTED}.")
     return kind
@@ -224,8 +271,11 @@ def _kind_of(file: Path) -> Kind:
 
 def _kind_of_archive(file: Path) -> Kind | None:
     """Recognize a zip archive by the names of its members."""
-    with zipfile.ZipFile(file) as archive:
-        names = archive.namelist()
+    try:
+        with zipfile.ZipFile(file) as archive:
+            names = archive.namelist()
+    except DAMAGE as error:
+        raise _damaged(file, "an archive", error) from error
     members = {name.partition("/")[2] for name in names}  # without the folder of the archive's name
     if any(name.startswith("code/") for name in members):
         return "script"
@@ -268,16 +318,17 @@ def _load_script(file: Path) -> torch.nn.Module:
         warnings.simplefilter("ignore", DeprecationWarning)
         try:
             module: torch.nn.Module = torch.jit.load(file, map_location="cpu")
-        except RuntimeError as error:
-            raise ValueError(
-                f"{file} cannot be opened as TorchScript: {_first_line(error)}"
-            ) from error
+        except DAMAGE as error:
+            raise _damaged(file, "TorchScript", error) from error
     return module.eval()
 
 
 def _load_export(file: Path) -> torch.nn.Module:
     """Load a program of torch.export."""
-    module: torch.nn.Module = torch.export.load(file).module()
+    try:
+        module: torch.nn.Module = torch.export.load(file).module()
+    except DAMAGE as error:
+        raise _damaged(file, "a torch.export program", error) from error
     for part in module.modules():
         part.training = False  # an exported module has no eval(): its mode was fixed at export
     return module
@@ -321,10 +372,14 @@ def _pickle_errors(file: Path) -> Iterator[None]:
             f"{file} needs code that is not there: {error}. Run this where the script that made it "
             "can be imported; what it defined under __main__ has to move to a module."
         ) from error
-    except (UnpicklingError, EOFError, KeyError, IndexError) as error:
-        raise ValueError(f"{file} cannot be opened as a pickle: {error}") from error
+    except DAMAGE as error:
+        raise _damaged(file, "a pickle", error) from error
 
 
-def _first_line(error: Exception) -> str:
-    """Return the first line of an error message."""
-    return str(error).strip().partition("\n")[0]
+def _damaged(file: Path, kind: str, error: Exception) -> ValueError:
+    """Make the error of a file that cannot be opened, in one line."""
+    reason = str(error).strip().partition("\n")[0]
+    if isinstance(error, EOFError):
+        reason = "it ends too early"
+    name = type(error).__name__
+    return ValueError(f"{file} cannot be opened as {kind}: it is damaged ({reason or name}).")

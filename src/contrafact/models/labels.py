@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
-from .classifier import Array, Classifier
+from .class_labels import label_index
+from .classifier import Array, Classifier, Rows
 
-#: Share of labels the model has to agree with; below it, its outputs may be in another order.
-LEAST_AGREEMENT = 0.5
+#: By how much kappa has to rise for another order of the outputs to be clearly better.
+LEAST_GAIN = 0.1
 #: How many classes an error message lists.
 MOST_LISTED = 20
 
@@ -102,33 +106,95 @@ def has_class_names(classifier: Classifier) -> bool:
         return False
 
 
-def doubt_class_order(classifier: Classifier, X: Array, y: Array | None) -> str | None:
-    """Return a warning where the outputs of a model may not be in the order of its classes.
+@contextmanager
+def class_order_checked(classifier: Classifier, x: Rows, y: Array | None) -> Iterator[None]:
+    """Compare the order of outputs that have no names of their own with labels, once.
 
-    The outputs of a torch model have no names, so their order is an assumption; labels that the
-    model mostly disagrees with suggest that it is wrong.
+    The model is asked about the reference rows; in the block, `Classifier.reference_verdict` knows
+    the answer, so that a method which needs it does not ask again.
 
     Parameters
     ----------
     classifier : Classifier
-        A model whose classes were inferred.
-    X : array of shape (n, ...)
-        Instances, as the model takes them.
-    y : array of shape (n,), optional
+        The model, with its classes known.
+    x : array or Tensor of shape (n, ...)
+        Reference rows.
+    y : array of shape (n,) or None
         Their labels.
+    """
+    if y is None or not classifier.order_in_doubt:
+        yield
+        return
+    verdict = classifier.verdict(x)
+    doubt = doubt_class_order(verdict.label.cpu().numpy(), y, classifier.classes)
+    if doubt is not None:
+        classifier.remarks.add(doubt)
+    classifier.order_in_doubt = False
+    classifier.known_reference = (x, verdict)
+    try:
+        yield
+    finally:
+        classifier.known_reference = None
+
+
+def doubt_class_order(predicted: Array, y: Array, classes: Array) -> str | None:
+    """Return a warning where the outputs of a model seem to be in another order than its classes.
+
+    The outputs of a module or a function have no names, so that their order is an assumption.
+    Agreement is corrected for chance (Cohen's kappa); the best order is found by assignment on the
+    table of predicted and true classes.
+
+    Parameters
+    ----------
+    predicted : array of int, shape (n,)
+        The output that the model decides for, for each reference row.
+    y : array of shape (n,)
+        Labels of these rows.
+    classes : array of shape (n_classes,)
+        The names that the outputs were given.
 
     Returns
     -------
     str or None
-        The warning; None where the labels support the order.
+        The warning, with the order that agrees best; None where the labels support the order.
+
+    Examples
+    --------
+    >>> doubt_class_order(np.array([0, 0, 1]), np.array(["a", "a", "b"]), np.array(["a", "b"]))
     """
-    order = ", ".join(repr(label) for label in classifier.classes.tolist()[:10])
-    if y is None:
-        return f"The model does not name its classes; they are called {order}."
-    agreement = float(np.mean(classifier.predict(X) == y))
-    if agreement >= LEAST_AGREEMENT:
+    counts = np.zeros((len(classes), len(classes)), dtype=int)
+    true = label_index(y, classes).numpy()
+    np.add.at(counts, (predicted, true), 1)
+    _, order = linear_sum_assignment(counts, maximize=True)
+    kappa, agreement = _agreement(counts)
+    best_kappa, best_agreement = _agreement(counts[:, order])
+    gained = (best_agreement - agreement) * len(y)
+    clearly_better = gained > 2 * np.sqrt(len(y)) and best_kappa > kappa + LEAST_GAIN
+    if kappa > 0 and not clearly_better:
         return None
-    return (
-        f"The model agrees with only {agreement:.0%} of the labels. Its outputs were read as the "
-        f"classes {order}, in this order. Check that the class order is correct."
+    names = ", ".join(repr(label) for label in classes.tolist()[:MOST_LISTED])
+    text = (
+        f"The model agrees with {agreement:.0%} of the labels of the reference rows when its "
+        f"outputs are read as {names}, in this order (the labels, sorted)."
     )
+    if best_kappa > max(kappa, 0):
+        better = classes[order].tolist()
+        text += (
+            f" In the order {better} it agrees with {best_agreement:.0%}. If that is the order of "
+            f"its outputs, say so: as_classifier(model, classes={better}), on the command line "
+            f"--classes {','.join(map(str, better))}."
+        )
+    else:
+        text += " Check the labels and the model; classes=[...] names the outputs in their order."
+    return text
+
+
+def _agreement(counts: Array) -> tuple[float, float]:
+    """Return Cohen's kappa and the share of agreement of a table of predicted and true classes."""
+    n = counts.sum()
+    observed = counts.trace() / n
+    by_chance = (counts.sum(0) * counts.sum(1)).sum() / n**2
+    if by_chance == 1:
+        return float(observed), float(observed)
+    kappa = (observed - by_chance) / (1 - by_chance)
+    return float(kappa), float(observed)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor
 from typing_extensions import override
 
-from .classifier import Classifier
+from .classifier import PROBE_ROWS, Classifier, Rows
+from .eval_mode import EvalModule
+from .layout_hints import layout_hint
 from .verdict import Verdict, finite_log
 
 #: Multiples of a few rows at which a module with one output is asked whether it stays in [0, 1].
@@ -27,7 +27,7 @@ class TorchClassifier(Classifier):
     Parameters
     ----------
     module : torch.nn.Module
-        The module; its weights, modes and device are never changed.
+        The module; its weights, modes and device are never changed, so threads may share it.
     classes : array-like of labels or None
         Names of the output columns.
     batch_size : int or None
@@ -37,6 +37,8 @@ class TorchClassifier(Classifier):
 
     Attributes
     ----------
+    in_eval_mode : EvalModule
+        Runs the module as in eval mode, whatever its mode is.
     history : dict of str to list of float
         One value per epoch of training, where contrafact trained the module.
     recipe : TrainingRecipe or None
@@ -65,21 +67,67 @@ class TorchClassifier(Classifier):
             self.device = torch.device(device)
             module = copy.deepcopy(module).to(self.device)
         self.module = module
+        self.in_eval_mode = EvalModule(module)
         self.history = {}
         self._gives_probabilities: bool | None = None
 
     @override
     def _evaluate(self, x: Tensor) -> Verdict:
         with torch.no_grad():
-            log_proba = self._forward(x).double().log_softmax(1)
+            logits = self._forward(x).double()
+        log_proba = logits.log_softmax(1)
         # A class masked out by a logit of -inf is a valid answer, but searches need finite scores.
         score = log_proba.clamp_min(-1e6)
-        return Verdict(log_proba.exp(), log_proba.argmax(1), score)
+        # Logits that differ by less than the softmax can tell still decide.
+        return Verdict(log_proba.exp(), logits.argmax(1), score)
 
     @override
     def logits(self, x: Tensor) -> Tensor:
         self.rows_evaluated += len(x)
         return self._forward(x)
+
+    @override
+    def probe(self, x: Rows) -> None:
+        try:
+            super().probe(x)
+        # torch has no narrower errors for shapes and dtypes.
+        except (RuntimeError, ValueError, TypeError, IndexError) as error:
+            hint = layout_hint(self._answer, self.as_input(x[:PROBE_ROWS]))
+            if not hint:
+                raise
+            raise ValueError(
+                f"The module does not answer for X of shape {tuple(x.shape)}: "
+                f"{type(error).__name__}: {error}.{hint}"
+            ) from error
+
+    def _answer(self, x: Tensor) -> Any:
+        """Ask the module as it is, without checks and without gradients."""
+        with torch.no_grad():
+            return self._ask(x)
+
+    @override
+    def _probe_gradients(self, x: Tensor) -> None:
+        self.rows_evaluated += len(x)
+        self.differentiable = self._has_gradients(x)
+        if not self.differentiable:
+            self.remarks.add(
+                "No gradient passes through the module (it uses no_grad, detach, NumPy or whole "
+                "numbers inside): finite differences stand in for gradients, which cost many more "
+                "model rows."
+            )
+
+    def _has_gradients(self, x: Tensor) -> bool:
+        """Tell whether the columns depend on the rows differentiably."""
+        leaf = x.clone().requires_grad_()
+        try:
+            with torch.enable_grad():
+                out = self._columns(leaf)
+                if not out.requires_grad:
+                    return False
+                (gradient,) = torch.autograd.grad(out.sum(), leaf, allow_unused=True)
+        except RuntimeError:  # such as numpy() of a tensor that requires a gradient
+            return False
+        return gradient is not None
 
     def _forward(self, x: Tensor) -> Tensor:
         """Return logits of shape (rows, classes)."""
@@ -101,11 +149,14 @@ class TorchClassifier(Classifier):
             raise TypeError(
                 f"The module must give one tensor (rows, classes), got {type(out).__name__}."
             )
-        if self.rounds:
+        if out.is_complex() or out.is_quantized or out.is_meta:
+            kind = "a tensor without values (meta)" if out.is_meta else str(out.dtype)
+            raise TypeError(f"The module must give real numbers (rows, classes), got {kind}.")
+        if self.rounds or not out.is_floating_point():
             out = out.float()
         if out.ndim == 1:
             out = out[:, None]
-        if out.ndim != 2 or len(out) != len(x):
+        if out.ndim != 2 or len(out) != len(x) or out.shape[1] == 0:
             raise ValueError(
                 f"The module must give (rows, classes), got {tuple(out.shape)} "
                 f"for input {tuple(x.shape)}."
@@ -115,8 +166,7 @@ class TorchClassifier(Classifier):
     def _ask(self, x: Tensor) -> Any:
         """Run the module in eval mode, on a copy, since it may work in place."""
         copied = x.bfloat16() if self.rounds else x.clone()
-        with evaluating(self.module):
-            return self.module(copied)
+        return self.in_eval_mode(copied)
 
     def _looks_like_probabilities(self, out: Tensor, x: Tensor) -> bool:
         """Judge by one answer whether the columns are probabilities."""
@@ -147,16 +197,3 @@ def _first_floating_point(module: torch.nn.Module) -> Tensor | None:
         if parameter.is_floating_point():
             return parameter
     return None
-
-
-@contextmanager
-def evaluating(module: torch.nn.Module) -> Iterator[None]:
-    """Set eval mode inside the block, and restore the mode of every submodule after it."""
-    training = [part for part in module.modules() if part.training]
-    if training:
-        module.eval()
-    try:
-        yield
-    finally:
-        for part in training:
-            part.training = True

@@ -33,7 +33,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-Twin = Callable[[Tensor], Tensor]
+from .wrapper_twins import WRAPPERS, Twin
 
 
 def make_twin(estimator: Any) -> Twin | None:
@@ -41,8 +41,9 @@ def make_twin(estimator: Any) -> Twin | None:
 
     Types are compared exactly, since a subclass may compute anything, and a twin is compared with
     its estimator on a few rows before it is returned. Pipelines may scale (Standard, MinMax,
-    MaxAbs, Robust) and use PCA. An estimator with a method `differentiable_twin`, as the prototype
-    models have, provides its own.
+    MaxAbs, Robust) and use PCA; wrappers (searches, thresholds, one-vs-rest, sigmoid calibration,
+    soft votes) have a twin where what they wrap has one. An estimator with a method
+    `differentiable_twin`, as the prototype models have, provides its own.
 
     Parameters
     ----------
@@ -102,7 +103,9 @@ def _steps(estimator: Any) -> list[Any]:
 
 def _has_twin(classifier: Any) -> bool:
     """Tell whether classifiers of this type have a twin."""
-    return hasattr(classifier, "differentiable_twin") or type(classifier) in _CLASSIFIERS
+    if hasattr(classifier, "differentiable_twin"):
+        return True
+    return type(classifier) in _CLASSIFIERS or type(classifier) in WRAPPERS
 
 
 def _classifier_twin(classifier: Any) -> Twin | None:
@@ -110,6 +113,8 @@ def _classifier_twin(classifier: Any) -> Twin | None:
     if hasattr(classifier, "differentiable_twin"):
         own: Twin | None = classifier.differentiable_twin()
         return own
+    if type(classifier) in WRAPPERS:
+        return WRAPPERS[type(classifier)](classifier, make_twin)
     return _CLASSIFIERS[type(classifier)](classifier)
 
 

@@ -9,6 +9,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
+#: How far from 1 a row of probabilities may sum, since some services round theirs.
+SUM_TOLERANCE = 0.05
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -122,6 +125,20 @@ class Verdict:
         """
         proba = one_hot(label, n_classes).double()
         return Verdict(proba, label, finite_log(proba))
+
+
+def check_probabilities(proba: Tensor) -> None:
+    """Refuse rows that cannot be probabilities; NaN may stand for a row that failed."""
+    negative = (proba < 0).any(1)
+    wrong_sum = (proba.sum(1) - 1).abs() > SUM_TOLERANCE
+    wrong = negative | wrong_sum
+    if not bool(wrong.any()):
+        return
+    example = proba[wrong][0].tolist()
+    raise ValueError(
+        "The model must give probabilities, one column per class, that sum to 1, "
+        f"but a row is {example} (sum {sum(example):.3g}); apply a softmax to scores."
+    )
 
 
 def finite_log(proba: Tensor) -> Tensor:
