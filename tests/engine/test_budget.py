@@ -10,6 +10,7 @@ import torch
 
 import contrafact as cf
 from contrafact.engine.budget import Budget, Meter
+from contrafact.engine.deadline import Deadline
 
 
 def test_repeated_rows_pay_for_each_occurrence():
@@ -39,15 +40,17 @@ def test_part_of_a_meter_has_what_is_left():
 
 
 def test_past_deadline_refuses_everyone():
-    meter = Meter(3, deadline=time.perf_counter() - 1)
+    meter = Meter(3, deadline=Deadline(time.perf_counter() - 1))
     assert not meter.can_pay(torch.tensor([0, 2]), cost=1).any()
-    assert Meter(3, deadline=time.perf_counter() + 60).can_pay(torch.tensor([0, 2]), cost=99).all()
+    later = Deadline(time.perf_counter() + 60)
+    assert Meter(3, deadline=later).can_pay(torch.tensor([0, 2]), cost=99).all()
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         ({"calls": 0}, "calls.*0"),
+        ({"calls": 2.5}, "calls.*whole number at least 1 or inf, got 2.5"),
         ({"seconds": 0.0}, "seconds.*0"),
         ({"seconds": -1}, "seconds.*-1"),
     ],
@@ -94,3 +97,41 @@ def test_exhausted_rows_say_so_and_keep_their_best_attempt(fitted, counting):
     )
     late = explainer.explain(X[:4], budget=Budget(seconds=1e-9))
     assert (late.calls == 2).all()  # before and after, no search
+
+
+class Insatiable(cf.Explainer):
+    """Ask as long as the budget allows."""
+
+    def _explain(self, tasks):
+        while bool(tasks.affords().any()):
+            able = tasks.take(tasks.affords())
+            able.ask(able.x)
+            if int(tasks.oracle.meter.spent.max()) > 5000:
+                break
+        return tasks.candidates(tasks.x)
+
+
+@pytest.mark.parametrize("k", [1, 2])
+def test_without_calls_a_default_binds_and_is_told(counting, k):
+    X = np.full((2, 1, 8), -1.0)
+    explainer = Insatiable().fit(counting, np.concatenate([X, -X]))
+    for budget in (None, Budget(seconds=600)):
+        result = explainer.explain(X, k=k, budget=budget)
+        spent = np.bincount(result.source, result.calls)
+        assert (spent <= 2000 * k).all() and (spent > 1990 * k).all()
+        assert set(result.status) == {"budget"}
+        limit = (
+            f"stopped at the default budget of {2000 * k:,} model rows; budget=Budget(calls=...)"
+        )
+        assert all(message.startswith(limit) for message in result.message)
+    free = explainer.explain(X, budget=Budget(calls=np.inf))
+    assert (free.calls > 5000).all() and set(free.status) == {"invalid"}
+
+
+def test_a_valid_row_says_that_a_budget_ended_its_search(fitted):
+    explainer, X = fitted
+    result = explainer.explain(X[:6], budget=Budget(calls=6 * 6))
+    reached = result.status == "valid"
+    assert reached.any() and (result.message[reached] == "the budget ran out").all()
+    generous = explainer.explain(X[:6])
+    assert (generous.message == "").all()

@@ -54,6 +54,7 @@ def test_asking_without_the_cache_is_counted_in_full(tasks, counting):
     assert counting.seen - seen == 4 and tasks.oracle.meter.spent.tolist() == [2, 2, 0]
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 def test_a_model_asked_twice_per_row_is_counted_twice(open_tasks):
     from sklearn.svm import SVC
 

@@ -130,12 +130,28 @@ def test_torch_tensors_serve_as_well_as_arrays(name):
         ({"upper": np.nan}, "upper contains NaN"),
         ({"frozen": [0, 1, 1]}, "boolean array.*int64"),
         ({"frozen": torch.tensor([0.0, 1.0])}, "boolean array.*float32"),
-        ({"max_step": 0.0}, "max_step must be positive, got 0.0"),
-        ({"max_step": np.nan}, "max_step must be positive, got nan"),
+        ({"max_step": 0.0}, "max_step must be positive.*got 0.0"),
+        ({"max_step": np.nan}, "max_step must be positive.*got nan"),
+        ({"max_step": [1.0, -1.0]}, r"max_step must be positive.*got \[1.0, -1.0\]"),
+        ({"lower": "0"}, "constraints.lower must be an array, got '0'"),
+        ({"upper": ["0"]}, "constraints.upper has dtype"),
+        ({"lower": {"a": 1}}, "constraints.lower must be an array"),
+        ({"lower": [[1.0], [1.0, 2.0]]}, "constraints.lower has entries of unequal shape"),
+        ({"upper": [1j]}, "constraints.upper has dtype complex"),
+        ({"upper": [None, 1.0]}, r"constraints.upper\[0\] is None"),
+        ({"lower": True}, "constraints.lower must be a number.*got True"),
+        ({"max_step": True}, "constraints.max_step must be a number.*got True"),
+        ({"lower": np.inf}, "constraints.lower is inf somewhere"),
+        ({"upper": [0.0, -np.inf]}, "constraints.upper is -inf somewhere"),
+        ({"max_step": "fast"}, "constraints.max_step must be an array"),
+        ({"max_step": {"a": 1}}, "constraints.max_step must be an array"),
+        ({"frozen": "night"}, "constraints.frozen must be an array"),
+        ({"frozen": ["night"]}, "constraints.frozen must be a boolean array"),
+        ({"frozen": [[True], [True, False]]}, "constraints.frozen has entries of unequal"),
     ],
 )
 def test_nonsense_is_refused_at_once(arguments, words):
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises((ValueError, TypeError), match=words):
         Constraints(**arguments)
 
 
@@ -151,6 +167,8 @@ def test_nonsense_is_refused_at_once(arguments, words):
         ({"frozen": np.ones((2, 3), bool)}, (3,), r"frozen has shape \(2, 3\)"),
         ({"max_step": 1.0}, (3,), r"max_step applies to series.*\(3,\)"),
         ({"max_step": 1.0}, (1, 3, 3), "max_step applies to series"),
+        ({"max_step": np.ones(3)}, (2, 3), r"max_step has shape \(3,\).*one per channel, \(2,\)"),
+        ({"max_step": np.ones((1, 3))}, (1, 3), r"max_step has shape \(1, 3\)"),
     ],
 )
 def test_what_does_not_fit_the_instance_is_refused(arguments, shape, words):
@@ -178,4 +196,37 @@ def test_reasons_why_nothing_can_be_done():
 def test_limits_in_words():
     feasible = Constraints(-1.0, 2.5, [True, False, False], 0.5).resolve((1, 3), torch.float32, CPU)
     assert feasible.describe() == "1 of 3 points frozen, values within [-1, 2.5], steps up to 0.5"
+    by_channel = Constraints(max_step=[0.5, 2.0]).resolve((2, 3), torch.float32, CPU)
+    assert by_channel.describe() == "steps up to 0.5 to 2, by channel"
     assert Constraints(frozen=[False] * 3, max_step=2.0).kinds == {"frozen", "max_step"}
+
+
+@pytest.mark.parametrize("X_cf", [np.zeros((2, 3)), np.zeros((1, 4)), [[1.0], [1.0, 2.0]], None])
+def test_arrays_to_check_have_to_agree(X_cf):
+    with pytest.raises((ValueError, TypeError), match="X_cf"):
+        Constraints(upper=1.0).check(np.zeros((1, 3)), X_cf)
+
+
+def test_steps_are_checked_channel_by_channel():
+    X_cf = np.array([[[0.0, 0.5], [0.0, 2.0]], [[0.0, 1.0], [0.0, 0.0]]])
+    kept = Constraints(max_step=[0.5, 2.0]).check(np.zeros((2, 2, 2)), X_cf)
+    assert kept["max_step"].tolist() == [True, False]
+
+
+def test_results_keep_a_slope_limit_per_channel():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2, 6)).cumsum(-1)
+
+    def model(X):
+        p = 1 / (1 + np.exp(-X.mean((1, 2))))
+        return np.stack([1 - p, p], 1)
+
+    limit = np.array([0.3, np.inf])
+    explainer = cf.NearestUnlike().fit(model, X)
+    result = explainer.explain(X, constraints=cf.Constraints(max_step=limit))
+    moved = result.status == "valid"
+    steps = np.abs(np.diff(result.X_cf[moved])).max(-1)
+    assert moved.sum() > 5 and (steps <= limit).all()
+    assert steps[:, 1].max() > 0.3
+    free = explainer.explain(X, constraints=cf.Constraints(max_step=np.inf))
+    np.testing.assert_array_equal(free.X_cf, explainer.explain(X).X_cf)

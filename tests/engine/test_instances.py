@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 import torch
 
-from contrafact.engine.instances import read_instances, read_targets
+from contrafact.engine.instances import read_instances
+from contrafact.models.class_labels import read_targets
 
 ALL = ("series", "image", "row")
 
@@ -81,6 +82,7 @@ def test_containers(kind):
     assert torch.from_numpy(instances.values).shape == (2, 3)  # torch takes it: no reversed axes
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 def test_torch_comes_back_as_torch_of_its_own_number_of_dimensions():
     X = torch.randn(3, 8, requires_grad=True)
     back = read_instances(X, "X", "series", ALL)
@@ -91,7 +93,7 @@ def test_torch_comes_back_as_torch_of_its_own_number_of_dimensions():
     ("X", "words"),
     [
         (np.array([["a", "b"]]), "X has dtype <U1"),
-        (pd.DataFrame({"a": [1.0], "b": ["text"]}), "X has dtype object"),
+        (pd.DataFrame({"a": [1.0], "b": ["text"]}), "column 'b' of X has dtype"),
         (np.array([[1j, 2]]), "complex"),
         ([[1.0, 2.0], [1.0]], "unequal"),
         (np.array([[1.0, 2.0], [np.nan, 0.0]]), r"X\[1\] contains NaN at feature 0"),

@@ -12,7 +12,7 @@ EVENTS = st.lists(st.sampled_from(["finish", "fail", "refuse", "exhaust"]), max_
 
 
 def happen(states, event, number):
-    if event in ("fail", "refuse"):
+    if event in ("fail", "refuse", "exhaust"):
         getattr(states, event)(ROW, f"{event} {number}")
     else:
         getattr(states, event)(ROW)
@@ -51,7 +51,7 @@ def test_events_of_one_instance_leave_the_others_alone():
     error = ValueError("no")
     states.fail(torch.tensor([1]), "broke", error)
     states.refuse(torch.tensor([2]), "cannot")
-    states.exhaust(torch.tensor([3, 3]))
+    states.exhaust(torch.tensor([3, 3]), "the budget ran out")
     assert states.pending().tolist() == [True, False, False, False]
     assert states.reason == ["", "broke", "cannot", ""] and states.exceptions == {1: error}
 

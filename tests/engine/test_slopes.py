@@ -121,3 +121,40 @@ def test_projection_stays_close_and_favors_no_direction():
     assert torch.equal(
         feasible.project(ramp, torch.zeros_like(ramp)), ramp
     )  # keeps the limit: untouched
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    values=arrays(np.float64, (2, 2, 3, LENGTH), elements=tenths),
+    frozen=arrays(bool, (3, LENGTH)),
+    max_step=st.lists(st.sampled_from([0.1, 0.7, 2.0, np.inf]), min_size=3, max_size=3),
+    column=st.booleans(),
+    dtype=st.sampled_from([torch.float32, torch.float64]),
+)
+def test_a_limit_per_channel_is_that_of_each_channel_alone(values, frozen, max_step, column, dtype):
+    x, x_cf = torch.from_numpy(values).to(dtype)
+    limit = np.array(max_step)[:, None] if column else np.array(max_step)
+    together = Constraints(frozen=frozen, max_step=limit).resolve((3, LENGTH), dtype, CPU)
+    projected = together.project(x_cf, x)
+    kept = together.check(projected, x)["max_step"]
+    for c in range(3):
+        own = slice(c, c + 1)
+        alone = Constraints(frozen=frozen[own], max_step=max_step[c]).resolve(
+            (1, LENGTH), dtype, CPU
+        )
+        steps = projected[:, c].double().diff(dim=-1).abs().numpy()
+        assert (steps <= max_step[c])[kept.numpy()].all()
+        assert alone.check(projected[:, own], x[:, own])["max_step"][kept].all()
+        if max_step[c] == np.inf:
+            assert torch.equal(projected[:, c], torch.where(together.frozen[c], x, x_cf)[:, c])
+    if not any(together.impossible(x)):
+        assert kept.all()
+
+
+def test_gradients_pass_where_a_channel_has_no_limit():
+    values = torch.tensor([[[0.0, 5.0, 0.0], [0.0, 5.0, 0.0]]], requires_grad=True)
+    limits = Constraints(max_step=[1.0, np.inf]).resolve((2, 3), torch.float32, CPU)
+    projected = limits.project(values, torch.zeros_like(values))
+    (gradient,) = torch.autograd.grad(projected.sum(), values)
+    assert gradient.isfinite().all()
+    torch.testing.assert_close(gradient[0, 1], torch.ones(3))

@@ -100,6 +100,7 @@ def test_a_loss_blind_to_the_score_costs_one_row_a_step(tasks_of):
     assert optimum.reached.any() and optimum.iterations[optimum.reached].max() < 60
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 def test_a_saturated_model_still_has_a_slope(tasks_of):
     """At logits of ±thousands the probability is flat to the last bit; the search must move all
     the same."""
@@ -132,6 +133,7 @@ def test_the_best_iterate_is_kept(tasks_of):
     assert optimum.reached.all()
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 def test_nan_names_the_row_and_spares_the_others(tasks_of):
     class Fragile(torch.nn.Module):
         def __init__(self):

@@ -202,6 +202,7 @@ def test_budget_of_a_refinement_is_kept_and_the_best_so_far_returned(problem):
     assert full.changed.sum() < some.changed.sum() < result.changed.sum()
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 def test_a_raw_module_takes_the_class_names_of_the_result():
     module = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(6, 2))
     X = np.random.default_rng(0).normal(size=(30, 1, 6)).astype(np.float32)

@@ -127,7 +127,8 @@ def _assemble_part(
     target = oracle.question.target[entries.row]
     reached = (verdict.label == target).cpu().numpy()
     p_target = target_value(verdict.proba, target).cpu().numpy()
-    status, message = describe_statuses(oracle, source, reached, p_target, votes)
+    moved = (final != original).any(tuple(range(1, final.ndim)))
+    status, message = describe_statuses(oracle, source, reached, moved, p_target, votes)
     before = oracle.question.before[entries.row]
     classes = classifier.classes
     column = {
@@ -228,7 +229,8 @@ def _exact_arrays(part: Part, entries: Entries) -> tuple[Array, Array]:
     if feasible_set.max_step is not None:
         # Steps that the model sees as allowed may be a hair too large in the user's precision.
         steps = np.abs(np.diff(final, axis=-1))
-        too_steep = steps.max((1, 2), keepdims=True, initial=0) > feasible_set.max_step
+        limit = feasible_set.max_step.cpu().numpy()[:, None]
+        too_steep = (steps > limit).any((1, 2), keepdims=True)
         final = np.where(free & too_steep, found, final)
     return original, final
 

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-import time
+import math
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from ..numerics import occurrence
-from ..validation import Integer, Nothing, Real, check_parameters
+from ..validation import Integer, Nothing, OneOf, Real, check_parameters
+from .deadline import Deadline
+
+#: model rows that a counterfactual may cost where the request does not say
+DEFAULT_CALLS_PER_COUNTERFACTUAL = 2_000
+#: why a search stopped that had no model rows left
+BUDGET_SPENT = "the budget ran out"
 
 RULES = {
-    "calls": Nothing() | Integer(at_least=1),
+    "calls": Nothing() | Integer(at_least=1) | OneOf(math.inf),
     "seconds": Nothing() | Real(above=0, finite=False),
 }
 
@@ -25,11 +31,14 @@ class Budget:
 
     Parameters
     ----------
-    calls : int, optional
+    calls : int or math.inf, optional
         Rows the model may be asked about, all instances together. Every instance may spend the
-        same share, so that its result does not depend on the other instances.
+        same share, so that its result does not depend on the other instances. None: 2,000 for each
+        counterfactual asked for; `math.inf`: no limit.
     seconds : float, optional
-        Wall time in seconds. A model batch that has started is finished.
+        Wall time in seconds. No model batch is started after it, and batches get smaller toward
+        its end; the model's class of every instance and of every counterfactual is asked for in
+        any case.
 
     Examples
     --------
@@ -37,11 +46,51 @@ class Budget:
     Budget(calls=2000, seconds=10.0)
     """
 
-    calls: int | None = None
+    calls: int | float | None = None
     seconds: float | None = None
 
     def __post_init__(self) -> None:
         check_parameters("Budget", RULES, vars(self))
+
+    def share(self, n: int, k: int) -> int | None:
+        """Divide the budget among the instances.
+
+        Parameters
+        ----------
+        n : int
+            Number of instances.
+        k : int
+            Counterfactuals wanted for each.
+
+        Returns
+        -------
+        int or None
+            Model rows that each instance may cost; None: no limit.
+        """
+        if self.calls is None:
+            return k * DEFAULT_CALLS_PER_COUNTERFACTUAL
+        return None if math.isinf(self.calls) else int(self.calls) // max(n, 1)
+
+    def describe_spent(self, k: int) -> str:
+        """Say why a search stopped that had no model rows left.
+
+        Parameters
+        ----------
+        k : int
+            Counterfactuals wanted for each instance.
+
+        Returns
+        -------
+        str
+            The reason, for the message of a row.
+        """
+        if self.calls is not None:
+            return BUDGET_SPENT
+        default = k * DEFAULT_CALLS_PER_COUNTERFACTUAL
+        return (
+            f"stopped at the default budget of {default:,} model rows; "
+            "budget=Budget(calls=...) allows more"
+        )
 
 
 class Meter:
@@ -53,27 +102,40 @@ class Meter:
         Number of instances.
     allowance : Tensor of shape (n,), optional
         Model rows each instance may spend during the search; None: no limit.
-    deadline : float, optional
-        Value of `time.perf_counter` from which on nobody may ask; None: no deadline.
+    deadline : Deadline, optional
+        From when on nobody may ask; default: never, until it is made to expire.
+    why_spent : str
+        What to say of an instance that has no model rows left.
     """
 
     def __init__(
         self,
         n: int,
         allowance: Tensor | None = None,
-        deadline: float | None = None,
+        deadline: Deadline | None = None,
+        why_spent: str = BUDGET_SPENT,
     ) -> None:
         self.allowance = allowance
-        self.deadline = deadline
+        self.deadline = deadline or Deadline()
+        self.why_spent = why_spent
         self.spent = torch.zeros(n, dtype=torch.long)
-        self.limited = allowance is not None or deadline is not None
+
+    @property
+    def limited(self) -> bool:
+        """Whether there is anything to look at before asking."""
+        return self.allowance is not None or self.deadline.in_force
+
+    @property
+    def shortage(self) -> str:
+        """Why a question is denied now."""
+        return self.deadline.reason if self.deadline.expired else self.why_spent
 
     def take(self, rows: Tensor) -> Meter:
         """Return a fresh meter for some instances, with what is left of their allowance."""
         left = None
         if self.allowance is not None:
             left = self.allowance[rows] - self.spent[rows]
-        return Meter(len(rows), left, self.deadline)
+        return Meter(len(rows), left, self.deadline, self.why_spent)
 
     def charge(self, rows: Tensor, cost: int = 1) -> None:
         """Charge `cost` model rows for every entry of `rows`.
@@ -123,7 +185,7 @@ class Meter:
             True for entries that can pay.
         """
         rows = rows.cpu()
-        if self.deadline is not None and time.perf_counter() >= self.deadline:
+        if self.deadline.expired:
             return torch.zeros(len(rows), dtype=torch.bool)
         if self.allowance is None:
             return torch.ones(len(rows), dtype=torch.bool)

@@ -32,6 +32,9 @@ class Cache:
         rows = x.detach().cpu().contiguous().flatten(1).view(torch.uint8).numpy()
         return [hash(row.tobytes()) for row in rows]
 
+    def __contains__(self, key: int) -> bool:
+        return key in self._place
+
     def unknown(self, keys: Sequence[int]) -> list[int]:
         """Return the positions to ask about: not known yet, and the first of several equal ones."""
         if len(self._place) + len(keys) > self.limit:

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from ..data.arrays import as_real, read_array
 from ..models.classifier import Array
+from ..validation import brief
 from .feasible_set import FeasibleSet, round_inward
 
 #: the kinds of constraint there are
@@ -32,8 +34,9 @@ class Constraints:
     frozen : bool array, optional
         True where nothing may change: time windows, channels, pixel regions, columns. Broadcasts
         against one instance.
-    max_step : float, optional
-        Series only: the largest change from one time step to the next, |x'(t+1) - x'(t)|.
+    max_step : float or array of shape (channels,), optional
+        Series only: the largest change from one time step to the next, |x'(t+1) - x'(t)|; one
+        number, or one per channel. Use inf for channels without a limit.
 
     Examples
     --------
@@ -47,22 +50,44 @@ class Constraints:
     lower: Any = None
     upper: Any = None
     frozen: Any = None
-    max_step: float | None = None
+    max_step: Any = None
 
     def __post_init__(self) -> None:
-        for name in ("lower", "upper"):
-            value = getattr(self, name)
-            if value is not None and np.isnan(np.asarray(value, dtype=float)).any():
+        for name, nowhere in (("lower", np.inf), ("upper", -np.inf)):
+            limit = self._read(name)
+            if limit is None:
+                continue
+            if np.isnan(limit).any():
                 raise ValueError(
                     f"constraints.{name} contains NaN; use ±inf where there is no bound."
                 )
-        if self.max_step is not None and not self.max_step > 0:
-            raise ValueError(f"constraints.max_step must be positive, got {self.max_step}.")
-        if self.frozen is not None and np.asarray(self.frozen).dtype != bool:
+            if (limit == nowhere).any():
+                raise ValueError(f"constraints.{name} is {nowhere} somewhere, so nothing keeps it.")
+        steps = self._read("max_step")
+        if steps is not None and not (steps > 0).all():
             raise ValueError(
-                f"constraints.frozen must be a boolean array (True = may not change), "
-                f"got dtype {np.asarray(self.frozen).dtype}."
+                "constraints.max_step must be positive, a number or one per channel, "
+                f"got {brief(self.max_step)}."
             )
+        if self.frozen is not None:
+            dtype = read_array(self.frozen, "constraints.frozen").dtype
+            if dtype.kind != "b":
+                raise ValueError(
+                    f"constraints.frozen must be a boolean array (True = may not change), "
+                    f"got dtype {dtype}."
+                )
+
+    def _read(self, name: str) -> Array | None:
+        """Return a limit as an array of float64; None where there is none."""
+        value = getattr(self, name)
+        if value is None:
+            return None
+        array = read_array(value, f"constraints.{name}")
+        if array.dtype == bool:
+            raise ValueError(
+                f"constraints.{name} must be a number or an array of numbers, got {brief(value)}."
+            )
+        return as_real(array, f"constraints.{name}").astype(np.float64)
 
     @property
     def kinds(self) -> frozenset[str]:
@@ -97,8 +122,13 @@ class Constraints:
         >>> Constraints(upper=1.0).check(X, X_cf)
         {'upper': array([ True, False])}
         """
-        x = torch.as_tensor(np.asarray(X, dtype=np.float64))
-        x_cf = torch.as_tensor(np.asarray(X_cf, dtype=np.float64))
+        x = torch.tensor(as_real(X, "X"), dtype=torch.float64)
+        x_cf = torch.tensor(as_real(X_cf, "X_cf"), dtype=torch.float64)
+        if x.ndim < 2 or x.shape != x_cf.shape:
+            raise ValueError(
+                f"X has shape {tuple(x.shape)}, X_cf {tuple(x_cf.shape)}. "
+                "Accepted: (n, *shape) for both."
+            )
         feasible_set = self.resolve(
             tuple(x.shape[1:]),
             torch.float64,
@@ -136,10 +166,7 @@ class Constraints:
         FeasibleSet
             The same limits, never looser than asked.
         """
-        if self.max_step is not None and len(shape) != 2:
-            raise ValueError(
-                f"constraints.max_step applies to series; instances here have shape {shape}."
-            )
+        steps = self.step_limits(shape)
         lower = np.full(shape, -np.inf)
         upper = np.full(shape, np.inf)
         frozen = np.zeros(shape, dtype=bool)
@@ -161,8 +188,36 @@ class Constraints:
             exact_lower=torch.from_numpy(lower).to(device),
             exact_upper=torch.from_numpy(upper).to(device),
             frozen=torch.from_numpy(frozen).to(device),
-            max_step=self.max_step,
+            max_step=None if steps is None else torch.from_numpy(steps).to(device),
         )
+
+    def step_limits(self, shape: tuple[int, ...]) -> Array | None:
+        """Return the largest step of every channel, (channels,); None where there is no limit.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            Shape of one instance, which has to be a series.
+
+        Returns
+        -------
+        array of float64, shape (channels,), or None
+            The limits, inf where a channel has none.
+        """
+        steps = self._read("max_step")
+        if steps is None:
+            return None
+        if len(shape) != 2:
+            raise ValueError(
+                f"constraints.max_step applies to series; instances here have shape {shape}."
+            )
+        channels = shape[0]
+        if steps.shape not in ((), (channels,), (channels, 1)):
+            raise ValueError(
+                f"constraints.max_step has shape {steps.shape}; accepted are one number, or one "
+                f"per channel, ({channels},)."
+            )
+        return np.array(np.broadcast_to(steps.reshape(-1), channels))
 
 
 def broadcast_over_instance(
@@ -189,9 +244,7 @@ def broadcast_over_instance(
     array of shape `shape`
         The limit of every value.
     """
-    if isinstance(value, torch.Tensor):
-        value = value.detach().cpu()
-    array = np.asarray(value, dtype=dtype)
+    array = read_array(value, f"constraints.{name}").astype(dtype)
     by_channel = array.ndim == 1 and len(shape) > 1 and len(array) == shape[0] > 1
     if by_channel and shape[0] == shape[-1]:
         raise ValueError(

@@ -25,8 +25,8 @@ class FeasibleSet:
         The box as asked.
     frozen : Tensor of bool
         True where values may not change.
-    max_step : float or None
-        Largest step along time.
+    max_step : Tensor of float64, shape (channels,), or None
+        Largest step along time of each channel, inf where there is no limit; None: of none.
     """
 
     lower: Tensor
@@ -34,7 +34,7 @@ class FeasibleSet:
     exact_lower: Tensor
     exact_upper: Tensor
     frozen: Tensor
-    max_step: float | None
+    max_step: Tensor | None
 
     def project(self, x_cf: Tensor, x: Tensor) -> Tensor:
         """Bring candidates within every limit, as near as clipping brings them.
@@ -130,13 +130,13 @@ class FeasibleSet:
                 f"[{self.exact_lower[at].item()}, {self.exact_upper[at].item()}] at {at}"
             )
         if self.max_step is not None:
-            step = x.new_full((len(x), 1), self.max_step, dtype=torch.float64)
-            low, high = self._envelope(x.double(), step)
-            slack = 1e-5 * self.max_step
-            for row, _ in _first_per_row(low > high + slack):
+            # A channel without a limit cannot fail: its slack is infinite.
+            low, high = self._envelope(x.double(), self._finite_step().expand(len(x), -1))
+            slack = 1e-5 * self.max_step[:, None]
+            for row, at in _first_per_row(low > high + slack):
                 reasons[row] = reasons[row] or (
-                    f"no series keeps max_step={self.max_step:g} with these frozen values and "
-                    "bounds"
+                    f"no series keeps max_step={self.max_step[at[0]].item():g} with these frozen "
+                    "values and bounds"
                 )
         return reasons
 
@@ -156,7 +156,9 @@ class FeasibleSet:
             low, high = self.lower.min().item(), self.upper.max().item()
             parts.append(f"values within [{low:g}, {high:g}]")
         if self.max_step is not None:
-            parts.append(f"steps up to {self.max_step:g}")
+            smallest, largest = self.max_step.min().item(), self.max_step.max().item()
+            by_channel = "" if smallest == largest else f" to {largest:g}, by channel"
+            parts.append(f"steps up to {smallest:g}{by_channel}")
         return ", ".join(parts)
 
     def _in_box(self, x: Tensor) -> Tensor:
@@ -185,7 +187,8 @@ class FeasibleSet:
         if self.max_step is None:
             return torch.zeros(len(x_cf), dtype=torch.bool, device=x_cf.device)
         steps = x_cf.double().diff(dim=-1).abs()
-        return (steps > self.max_step * (1 + tolerance)).flatten(1).any(1)
+        limit = self.max_step[:, None] * (1 + tolerance)
+        return (steps > limit).flatten(1).any(1)
 
     def _limit_steps(self, x_cf: Tensor, x: Tensor, *, leave_room: bool) -> Tensor:
         """Clip the steps along time, optionally leaving room for what rounding may add."""
@@ -193,14 +196,21 @@ class FeasibleSet:
         dtype = x_cf.dtype
         x_cf = x_cf.double()
         x = x.double()
-        step = x_cf.new_full((len(x_cf), 1), self.max_step)
+        step = self._finite_step().expand(len(x), -1)
         if leave_room:
             largest = torch.maximum(x_cf.abs(), x.abs()).flatten(1).amax(1, keepdim=True)
-            ramp = self.max_step * x.shape[-1]
+            ramp = step * x.shape[-1]
             rounding = torch.finfo(dtype).eps * largest + torch.finfo(torch.float64).eps * ramp
             step = torch.maximum(step - 8 * rounding, step / 2)
         low, high = self._envelope(x, step)
-        return join_slopes(x_cf, low, high, step).to(dtype)
+        limited = join_slopes(x_cf, low, high, step)
+        is_limited = self.max_step.isfinite()[:, None]
+        return torch.where(is_limited, limited, x_cf).to(dtype)
+
+    def _finite_step(self) -> Tensor:
+        """Return the slope limits, 0 in place of inf, with which nothing can be computed."""
+        assert self.max_step is not None
+        return torch.where(self.max_step.isfinite(), self.max_step, 0.0)
 
     def _envelope(self, x: Tensor, step: Tensor) -> tuple[Tensor, Tensor]:
         """Return the tightest bounds that box, frozen values and slope limit imply together."""

@@ -6,15 +6,16 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
+from ..models.class_labels import read_targets
 from ..models.classifier import Array, Classifier
 from ..numerics import broadcast_rows
+from ..validation import Instance, check_parameters
 from .assembly import Part, assemble
-from .instances import Instances, Modality, read_instances, read_targets, wrap_model
-from .oracle import open_request
+from .instances import Instances, Modality, read_instances, wrap_model
+from .opening import open_request
 from .request import Request
 from .result import Counterfactuals
 from .tasks import Tasks
@@ -59,12 +60,14 @@ def from_arrays(
         One row per instance.
     """
     start = time.perf_counter()
+    check_parameters("from_arrays", {"method": Instance(str, "a text")}, {"method": method})
     request = request or Request()
     instances = read_instances(X, "X", modality)
     edited = read_instances(X_cf, "X_cf", instances.modality)
     if edited.values.shape != instances.values.shape:
         raise ValueError(
-            f"X_cf has shape {np.shape(X_cf)}, X {np.shape(X)}; give one counterfactual each."
+            f"X_cf has shape {edited.values.shape}, X {instances.values.shape}; "
+            "give one counterfactual each."
         )
     classifier = wrap_model(model, instances)
     classifier.infer_classes(instances.values, None)

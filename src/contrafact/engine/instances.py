@@ -1,4 +1,4 @@
-"""Reading what users pass: arrays of instances and target classes, checked before any work."""
+"""Reading what users pass: arrays of instances, checked before any work."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..data.arrays import for_torch
 from ..data.cleaning import as_float, describe_nonfinite
-from ..models.classifier import Array, Classifier, Reshaped, as_classifier
+from ..models.classifier import Array, Classifier, as_classifier
+from ..models.reshaped import Reshaped
+from ..validation import brief
 
 Modality = Literal["series", "image", "row"]
 DIMENSIONS: dict[str, int] = {"series": 3, "image": 4, "row": 2}
@@ -49,6 +52,20 @@ class Instances:
     def shape(self) -> tuple[int, ...]:
         """Shape of one instance."""
         return tuple(self.values.shape[1:])
+
+    def doubt_layout(self) -> str | None:
+        """Return a warning where series seem to be (n, length, channels)."""
+        if self.modality != "series" or self.channel_added:
+            return None
+        channels, length = self.shape
+        if length > 1 or channels == 1:
+            return None
+        n = len(self)
+        return (
+            f"X has shape {(n, channels, length)}: {channels} channels of length 1. Series are "
+            "(n, channels, length); if these are (n, length, channels), pass X.transpose(0, 2, 1), "
+            "and a model that takes this layout."
+        )
 
     def restore(self, values: Array) -> Any:
         """Convert an array of the engine to the user's kind and number of dimensions."""
@@ -141,13 +158,9 @@ def read_instances(
 
 def _as_float_array(X: Any, name: str) -> Array:
     """Convert to float32 or float64 in native byte order, contiguous, as torch needs it."""
-    if isinstance(X, Tensor):
-        X = X.detach().cpu()
-        if X.dtype == torch.bfloat16:
-            X = X.float()  # NumPy has no such numbers
     values = as_float(X, name)
     dtype = np.float32 if values.dtype.itemsize <= 4 else np.float64
-    values = np.ascontiguousarray(values, dtype)
+    values = for_torch(np.asarray(values, dtype))
     if values.ndim not in (2, 3, 4):
         raise ValueError(
             f"{name} has shape {values.shape}; accepted are rows (n, features), series (n, length) "
@@ -167,59 +180,16 @@ def _find_modality(
         flat: Modality = "row" if "row" in modalities else "series"
         by_dimensions: dict[int, Modality] = {2: flat, 3: "series", 4: "image"}
         modality = by_dimensions[values.ndim]
-    if modality not in DIMENSIONS:
-        raise ValueError(f"modality {modality!r} is unknown; accepted: 'series', 'image', 'row'.")
+    if not isinstance(modality, str) or modality not in DIMENSIONS:
+        raise ValueError(
+            f"modality {brief(modality)} is unknown; accepted: 'series', 'image', 'row'."
+        )
     if modality not in modalities:
         raise ValueError(
             f"{name} holds {modality} data (shape {values.shape}); accepted here: "
             f"{', '.join(modalities)}."
         )
     return modality
-
-
-def read_targets(target: Any, classes: Array, n: int) -> Array | None:
-    """Convert target labels to columns of the probabilities.
-
-    Parameters
-    ----------
-    target : None, label, or one label per instance
-        None stays None: the method chooses.
-    classes : array
-        The model's classes in order.
-    n : int
-        Number of instances.
-
-    Returns
-    -------
-    array of int, shape (n,), or None
-        Column of each instance's target.
-    """
-    if target is None:
-        return None
-    if isinstance(target, Tensor):
-        target = target.detach().cpu().numpy()
-    if np.ndim(target) > 1:
-        raise ValueError(
-            f"target has shape {np.shape(target)}; give one label, or one for each instance."
-        )
-    labels = np.asarray(target)
-    if labels.ndim == 0:
-        return np.full(n, _column_of(labels.item(), classes), dtype=np.int64)
-    if len(labels) != n:
-        raise ValueError(
-            f"target has {len(labels)} labels for {n} instances; give one label, or one for each."
-        )
-    columns = [_column_of(label, classes) for label in labels.tolist()]
-    return np.array(columns, dtype=np.int64)
-
-
-def _column_of(label: Any, classes: Array) -> int:
-    known: list[Any] = classes.tolist()
-    is_text = isinstance(label, str)
-    if label not in known or is_text != (classes.dtype.kind == "U"):
-        listed = ", ".join(repr(known_label) for known_label in known)
-        raise ValueError(f"target {label!r} is not a class of this model. Classes: {listed}.")
-    return known.index(label)
 
 
 def wrap_model(model: Any, instances: Instances) -> Classifier:

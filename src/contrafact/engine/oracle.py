@@ -15,21 +15,18 @@ from torch import Tensor
 from ..models.classifier import Array, Classifier
 from ..models.committee import Committee
 from ..models.verdict import Verdict, lead, target_value
-from ..numerics import broadcast_rows, row_seeds
+from ..numerics import broadcast_rows
 from .budget import Meter
 from .cache import Cache
+from .deadline import evaluate_in_time
 from .feasible_set import FeasibleSet
-from .instances import Instances, Modality
-from .isolation import describe_exception, gather_verdicts, isolate
+from .instances import Modality
 from .request import Request
 from .row_states import RowStates, State
 
 #: A candidate is accepted only when the target leads by this much probability, so that the same
 #: row in another batch, where floating point may round differently, gets the same class.
 CLEAR_MARGIN = 1e-4
-
-#: chooses target classes (columns) from instances and the model's verdict on them
-ChooseTarget = Callable[[Tensor, Verdict], Tensor]
 
 
 @dataclass(frozen=True)
@@ -129,7 +126,7 @@ class Oracle:
         able = torch.ones(len(row), dtype=torch.bool)
         if self.meter.limited:
             able = self.meter.can_pay(row, cost * self.classifier.rows_per_evaluation)
-            self.states.exhaust(row.cpu()[~able])
+            self.states.exhaust(row.cpu()[~able], self.meter.shortage)
         if self.states.any_failed:
             failed = torch.from_numpy(self.states.is_in(State.FAILED))
             able &= ~failed[row.cpu()]
@@ -146,7 +143,7 @@ class Oracle:
         """Ask the model about candidates.
 
         Model rows are counted, NaN and inf are caught, and the best candidate of each instance is
-        remembered.
+        remembered. The deadline is looked at before every batch of the model.
 
         Parameters
         ----------
@@ -165,18 +162,17 @@ class Oracle:
         -------
         Verdict
             What the model says. For a candidate without a usable answer the instance's own
-            verdict is given, and the instance has failed.
+            verdict is given, and the instance has failed; where there was no time to ask, it has
+            exhausted its budget.
         """
         sound = x_cf.flatten(1).isfinite().all(1)
         x = x_cf
         if not bool(sound.all()):
             x = torch.where(broadcast_rows(sound, x_cf), x_cf, self.question.x[row])
             self.states.fail(row[~sound], "the search produced NaN or inf")
-        if cached:
-            verdict = self._recall(x, row)
-        else:
-            self.charge(row)
-            verdict = self.classifier.evaluate(x)
+        verdict, told = self._recall(x, row) if cached else self._evaluate(x, row)
+        if not bool(told.all()):
+            self.states.exhaust(row[~told], self.meter.shortage)
         answered = verdict.is_finite()
         if not bool(answered.all()):
             self.states.fail(row[~answered], "the model returned NaN or inf for a candidate")
@@ -184,7 +180,7 @@ class Oracle:
         if not remember:
             return verdict
         known = verdict
-        usable = sound & answered
+        usable = sound & answered & told
         if not bool(usable.all()):
             known = verdict[usable]
             x_cf = x_cf[usable]
@@ -196,7 +192,8 @@ class Oracle:
     def agrees(self, x_cf: Tensor, row: Tensor) -> Tensor:
         """Find the candidates that every member of the committee clearly puts in the target class.
 
-        A member sees only those that all members before it put there.
+        A member sees only those that all members before it put there. Those that the deadline left
+        no time to ask about do not count as convincing.
 
         Parameters
         ----------
@@ -213,15 +210,26 @@ class Oracle:
         agreed = x_cf.flatten(1).isfinite().all(1)
         if self.committee is None:
             return agreed
-        for number, member in enumerate(self.committee.members):
+        for member in self.committee.members:
             left = agreed.nonzero().flatten()
             if len(left) == 0:
                 break
-            self._charge_member(member, row[left])
-            target = self.question.target[row[left]]
-            vote = self.committee.vote(number, x_cf[left], target, CLEAR_MARGIN)
-            agreed[left] = vote.to(agreed.device)
+            agreed[left] = self._votes_of(member, x_cf[left], row[left]).to(agreed.device)
         return agreed
+
+    def _votes_of(self, member: Classifier, x_cf: Tensor, row: Tensor) -> Tensor:
+        """Find the candidates that a member clearly puts in the target class, in time."""
+
+        def charge(batch: slice) -> None:
+            self._charge_member(member, row[batch])
+
+        verdict = evaluate_in_time(member, x_cf, self.meter.deadline, charge)
+        asked = len(verdict.label)
+        votes = torch.zeros(len(row), dtype=torch.bool, device=verdict.label.device)
+        target = self.question.target[row[:asked]].to(votes.device)
+        votes[:asked] = accepts(verdict, target) & verdict.is_finite()
+        self.states.exhaust(row[asked:], self.meter.shortage)
+        return votes
 
     def votes(self, x_cf: Tensor, row: Tensor) -> Tensor:
         """Count the members of the committee that put each candidate in its target class.
@@ -273,8 +281,22 @@ class Oracle:
         """Charge for model rows that a method asks about by other means, one per entry of `row`."""
         self.meter.charge(row, self.classifier.rows_per_evaluation)
 
-    def _recall(self, x: Tensor, row: Tensor) -> Verdict:
-        """Evaluate only what no instance has asked about before."""
+    def _evaluate(self, x: Tensor, row: Tensor) -> tuple[Verdict, Tensor]:
+        """Ask about candidates in time: the verdict, and the mask of those it is about."""
+        verdict = evaluate_in_time(
+            self.classifier,
+            x,
+            self.meter.deadline,
+            lambda batch: self.charge(row[batch]),
+        )
+        told = torch.arange(len(x), device=x.device) < len(verdict.label)
+        if len(verdict.label) < len(x):
+            own = self.question.before[row[~told]]
+            verdict = Verdict.concat([verdict, own])
+        return verdict, told
+
+    def _recall(self, x: Tensor, row: Tensor) -> tuple[Verdict, Tensor]:
+        """Do the same, but ask only about what no instance has asked about before."""
         if self._cache is None:
             self._cache = Cache()
         keys = self._cache.keys(x)
@@ -282,10 +304,22 @@ class Oracle:
         if self.meter.allowance is not None:
             self._charge_borrowed(row.tolist(), keys, unknown)
         new = torch.tensor(unknown, dtype=torch.long, device=x.device)
+        verdict, told = self._evaluate(x[new], row[new])
         new_keys = [keys[position] for position in unknown]
-        self.charge(row[new])
-        self._cache.add(new_keys, self.classifier.evaluate(x[new]))
-        return self._cache.verdict(keys)
+        self._cache.add(new_keys[: int(told.sum())], verdict[told])
+        return self._known(keys, row)
+
+    def _known(self, keys: list[int], row: Tensor) -> tuple[Verdict, Tensor]:
+        """Return remembered answers, the instance's own where there is none, and which are."""
+        assert self._cache is not None
+        known = [key in self._cache for key in keys]
+        told = torch.tensor(known, dtype=torch.bool, device=row.device)
+        verdict = self._cache.verdict([key for key in keys if key in self._cache])
+        if bool(told.all()):
+            return verdict, told
+        own = self.question.before[row[~told]]
+        order = torch.cat([told.nonzero(), (~told).nonzero()]).flatten()
+        return Verdict.concat([verdict, own])[order.argsort()], told
 
     def _charge_borrowed(
         self,
@@ -330,70 +364,3 @@ def accepts(
     clear = lead(verdict.proba, target) >= margin
     firm = target_value(verdict.proba, target) >= goal
     return decided & clear & firm
-
-
-def open_request(
-    request: Request,
-    classifier: Classifier,
-    instances: Instances,
-    targets: Array | ChooseTarget,
-    feasible_set: FeasibleSet | None,
-    meter: Meter,
-    progress: Callable[[int], None] = lambda finished: None,
-) -> Oracle:
-    """Ask the model about the instances themselves and set the state of each.
-
-    Parameters
-    ----------
-    request : Request
-        The options of the call.
-    classifier : Classifier
-        The model.
-    instances : Instances
-        What is to be explained.
-    targets : array of int or function
-        Columns wanted, or a function that chooses them from instances and verdict.
-    feasible_set : FeasibleSet or None
-        The constraints.
-    meter : Meter
-        The budget of these instances.
-    progress : function of int, optional
-        Called with the number of instances just finished.
-
-    Returns
-    -------
-    Oracle
-        Ready for the search. Instances that the model could not answer for have failed, those in
-        their target class at the confidence asked for (and for all members of the committee) are
-        done, and those for which the constraints allow no change at all are refused.
-    """
-    x = classifier.as_input(instances.values)
-    answers = isolate(
-        lambda rows: classifier.verdict(x[rows]),
-        len(x),
-        request.on_error,
-    )
-    before = gather_verdicts(
-        answers.results,
-        len(x),
-        len(classifier.classes),
-        x.device,
-    )
-    target = targets(x, before) if callable(targets) else torch.from_numpy(targets).to(x.device)
-    seeds = row_seeds(instances.values, request.seed, target.cpu().numpy())
-    question = Question(x, target, before, seeds, instances.modality)
-    oracle = Oracle(classifier, question, request, feasible_set, meter, progress)
-    states = oracle.states
-    for row, error in answers.exceptions.items():
-        states.fail(torch.tensor([row]), describe_exception(error), error)
-    unusable = ~before.is_finite()
-    if bool(unusable.any()):
-        reason = "the model returned NaN or inf for the instance itself"
-        states.fail(unusable.nonzero().flatten(), reason)
-    done = accepts(before, target, request.goal, margin=-torch.inf)
-    states.finish(done.nonzero().flatten())
-    if feasible_set is not None:
-        for row, reason in enumerate(feasible_set.impossible(x)):
-            if reason:
-                states.refuse(torch.tensor([row]), reason)
-    return oracle

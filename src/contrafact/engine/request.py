@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -17,24 +18,34 @@ from ..validation import (
     Nothing,
     OneOf,
     Real,
+    Satisfies,
     check_parameters,
 )
 from .budget import Budget, Meter
 from .constraints import KINDS, Constraints
+from .deadline import Deadline
 from .feasible_set import FeasibleSet
 
 OnError = Literal["row", "raise"]
 Refinement = Literal["minimal", "believable"]
 
+#: largest k; every counterfactual wanted takes memory from the start
+MOST_PER_INSTANCE = 10_000
+
 RULES = {
     "constraints": Nothing() | Instance(Constraints),
-    "k": Integer(at_least=1),
+    "k": Integer(at_least=1, at_most=MOST_PER_INSTANCE),
     "budget": Nothing() | Instance(Budget),
     "refine": Boolean() | OneOf("minimal", "believable"),
     "confidence": Nothing() | Real(above=0, below=1),
     "committee": Nothing() | Instance(Committee),
     "on_error": OneOf("row", "raise"),
-    "random_state": Integer(),
+    "random_state": Nothing()
+    | Satisfies(
+        Integer(at_least=-(2**63), below=2**63).accepts,
+        "a whole number of at most 64 bits",
+    ),
+    "progress": Boolean(),
 }
 
 
@@ -49,7 +60,7 @@ class Request:
     k : int, default=1
         Counterfactuals wanted per instance.
     budget : Budget, optional
-        Limits on the cost.
+        Limits on the cost; None: 2,000 model rows for each counterfactual.
     refine : bool, "minimal" or "believable", default=False
         Whether and how edits are made smaller after the search; True is "minimal".
     confidence : float, optional
@@ -146,25 +157,28 @@ class Request:
             A meter that has counted nothing yet.
         """
         budget = self.budget or Budget()
-        deadline = None
+        deadline = Deadline()
         if budget.seconds is not None:
-            deadline = (time.perf_counter() if start is None else start) + budget.seconds
-        if budget.calls is None:
+            deadline = Deadline((time.perf_counter() if start is None else start) + budget.seconds)
+        share = budget.share(n, self.k)
+        if share is None:
             return Meter(n, None, deadline)
-        share = budget.calls // max(n, 1)
         reserved = rows_per_verdict * (1 + self.k)
         if n and share < reserved:
             raise ValueError(
                 f"budget.calls={budget.calls} is too small for {n} instances with k={self.k}: "
                 f"asking for each one's class before and after alone takes {n * reserved}."
             )
-        return Meter(n, torch.full((n,), share - reserved), deadline)
+        allowance = torch.full((n,), share - reserved)
+        return Meter(n, allowance, deadline, budget.describe_spent(self.k))
 
     def describe(self) -> dict[str, Any]:
         """Return the options as plain values, for the provenance of a result."""
-        budget = None
+        budget: dict[str, Any] | None = None
         if self.budget is not None:
             budget = {"calls": self.budget.calls, "seconds": self.budget.seconds}
+            if self.budget.calls == math.inf:
+                budget["calls"] = "unlimited"  # a file of results has no number for it
         return {
             "k": self.k,
             "refine": self.refinement or False,

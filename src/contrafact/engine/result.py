@@ -14,6 +14,8 @@ from ..models.classifier import Array
 from .blanks import fill_blanks
 from .committee_info import COMMITTEE_KEYS
 from .instances import PLURALS, Modality
+from .result_checks import as_numpy as as_numpy
+from .result_checks import check_result
 from .result_exports import ResultExports
 from .statuses import STATUSES
 
@@ -104,14 +106,7 @@ class Counterfactuals(ResultExports):
     exceptions: dict[int, Exception] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
-        if self.names is None:
-            return
-        is_flat_series = self.modality == "series" and len(self.X.shape) == 2
-        parts = 1 if is_flat_series else self.X.shape[1]
-        if len(self.names) != parts:
-            raise ValueError(
-                f"names has {len(self.names)} entries for {parts} features or channels."
-            )
+        check_result(self)
 
     def __len__(self) -> int:
         return len(self.source)
@@ -207,7 +202,9 @@ class Counterfactuals(ResultExports):
         changes: dict[str, Any] = {}
         for name in (
             "X_cf",
+            "labels",
             "cf_labels",
+            "proba",
             "cf_proba",
             "valid",
             "status",
@@ -289,13 +286,6 @@ class Counterfactuals(ResultExports):
         """
         warn_renamed("Counterfactuals.judge", "Counterfactuals.from_arrays")
         return cls.from_arrays(*args, **kwargs)
-
-
-def as_numpy(values: Any) -> Array:
-    """Return a NumPy or torch array as a NumPy array."""
-    if isinstance(values, Tensor):
-        values = values.detach().cpu()
-    return np.asarray(values)
 
 
 def _with_rows(values: Any, rows: Array, new: Any) -> Any:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from ..data.archives import MAX_BYTES
+
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
@@ -174,19 +176,26 @@ class ResultExports:
         return save(cast("Counterfactuals", self), path)
 
     @classmethod
-    def load(cls, path: str | Path) -> Counterfactuals:
-        """Read what `save` wrote.
+    def load(cls, path: str | Path, *, max_bytes: int = MAX_BYTES) -> Counterfactuals:
+        """Read what `save` wrote, and check it whole; no code from the file is run.
 
         Parameters
         ----------
         path : str or Path
             The file, with or without ".npz".
+        max_bytes : int, default=4 GiB
+            How many bytes its arrays may take; more is refused before it is unpacked.
 
         Returns
         -------
         Counterfactuals
             The result; `exceptions` are not stored.
+
+        Raises
+        ------
+        ValueError
+            If the file is damaged, too large, or contradicts itself; the message names it.
         """
         from .result_files import load
 
-        return load(path)
+        return load(path, max_bytes)

@@ -6,18 +6,23 @@ import json
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
-from zipfile import is_zipfile
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from ..data.archives import MAX_BYTES, read_npz
+from ..data.writing import complete_file
 from .result import Counterfactuals, as_numpy
 
 #: fields that are stored in another form, or not at all
 NOT_ARRAYS = ("info", "provenance", "exceptions")
 #: fields that a file may lack
 OPTIONAL = ("info", "names", "exceptions")
+#: fields that it has to have
+NEEDED = {f.name for f in fields(Counterfactuals)} - set(OPTIONAL)
+#: how the names of entries of `info` begin
+INFO = "info/"
 
 
 def save(result: Counterfactuals, path: str | Path) -> Path:
@@ -42,50 +47,82 @@ def save(result: Counterfactuals, path: str | Path) -> Path:
         if f.name not in NOT_ARRAYS and value is not None:
             arrays[f.name] = as_numpy(value)
     for name, values in result.info.items():
-        arrays[f"info/{name}"] = values
+        arrays[INFO + name] = values
     arrays["kind"] = np.array("torch" if isinstance(result.X, Tensor) else "numpy")
     arrays["provenance"] = np.array(json.dumps(result.provenance, default=str))
-    with path.open("wb") as file:
-        np.savez_compressed(file, **arrays)
+    with complete_file(path) as draft:
+        np.savez_compressed(draft, **arrays)
     return path
 
 
-def load(path: str | Path) -> Counterfactuals:
-    """Read a result from an .npz file.
+def load(path: str | Path, max_bytes: int = MAX_BYTES) -> Counterfactuals:
+    """Read a result from an .npz file, and check it whole.
 
     Parameters
     ----------
     path : str or Path
         The file, with or without ".npz".
+    max_bytes : int
+        How many bytes its arrays may take.
 
     Returns
     -------
     Counterfactuals
         What `save` wrote.
+
+    Raises
+    ------
+    ValueError
+        If the file is damaged, too large, or contradicts itself; the message names it.
     """
     path = Path(path) if Path(path).exists() else _with_suffix(path)
-    if path.is_file() and not is_zipfile(path):
+    if path.is_file() and not _looks_like_archive(path):
         raise ValueError(f"{path} is not a saved Counterfactuals: it is not an .npz file.")
-    with np.load(path, allow_pickle=False) as stored:
-        needed = {f.name for f in fields(Counterfactuals)} - set(OPTIONAL)
-        missing = needed - set(stored.files)
-        if missing:
-            raise ValueError(
-                f"{path} is not a saved Counterfactuals: it lacks {', '.join(sorted(missing))}."
-            )
-        arrays: dict[str, Any] = {name: stored[name] for name in stored.files}
-    kind = str(arrays.pop("kind", "numpy"))
-    provenance = json.loads(str(arrays.pop("provenance")))
+    arrays: dict[str, Any] = {**read_npz(path, _is_entry, max_bytes)}
+    missing = NEEDED - set(arrays)
+    if missing:
+        raise ValueError(
+            f"{path} is not a saved Counterfactuals: it lacks {', '.join(sorted(missing))}."
+        )
+    try:
+        return _from_arrays(arrays)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{path} cannot be used. {error}") from error
+
+
+def _looks_like_archive(path: Path) -> bool:
+    """Return whether a file begins as a zip archive does."""
+    with path.open("rb") as file:
+        return file.read(2) == b"PK"
+
+
+def _is_entry(name: str) -> bool:
+    """Return whether a result has an entry of this name."""
+    return name in NEEDED or name in ("kind", "names") or name.startswith(INFO)
+
+
+def _from_arrays(arrays: dict[str, Any]) -> Counterfactuals:
+    """Make a result of the arrays of a file; the constructor checks that they agree."""
+    kind = _text(arrays, "kind") if "kind" in arrays else "numpy"
+    provenance = json.loads(_text(arrays, "provenance"))
     info = {
-        name.removeprefix("info/"): arrays.pop(name)
-        for name in list(arrays)
-        if name.startswith("info/")
+        name.removeprefix(INFO): arrays.pop(name) for name in list(arrays) if name.startswith(INFO)
     }
-    arrays["modality"] = str(arrays["modality"])
+    arrays["modality"] = _text(arrays, "modality")
+    if kind not in ("numpy", "torch"):
+        raise ValueError(f"kind must be 'numpy' or 'torch', got {kind!r}.")
     if kind == "torch":
         for name in ("X", "X_cf"):
             arrays[name] = torch.from_numpy(arrays[name])
     return Counterfactuals(**arrays, info=info, provenance=provenance)
+
+
+def _text(arrays: dict[str, Any], name: str) -> str:
+    """Take an entry that holds one text."""
+    value = arrays.pop(name)
+    if value.shape != () or value.dtype.kind != "U":
+        raise ValueError(f"{name} must be one text, got shape {value.shape}, dtype {value.dtype}.")
+    return str(value)
 
 
 def _with_suffix(path: str | Path) -> Path:

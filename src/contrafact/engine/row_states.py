@@ -44,6 +44,8 @@ class RowStates:
     state : array of State, shape (n,)
     reason : list of str
         Empty where there is nothing to say.
+    shortage : list of str
+        Which budget denied a question; empty where none did.
     exceptions : dict of int to Exception
         By instance, for those that failed with one.
     any_failed : bool
@@ -58,6 +60,7 @@ class RowStates:
         self._best_merit = torch.full((n,), -torch.inf, dtype=torch.float64)
         self.state: Array = np.full(n, State.PENDING, dtype=np.int8)
         self.reason = [""] * n
+        self.shortage = [""] * n
         self.exceptions: dict[int, Exception] = {}
         self.any_failed = False
 
@@ -100,9 +103,10 @@ class RowStates:
             if self.state[row] == State.PENDING:
                 self.state[row] = State.REFUSED
 
-    def exhaust(self, rows: Tensor) -> None:
-        """Mark instances that were denied a question for lack of budget."""
+    def exhaust(self, rows: Tensor, why: str) -> None:
+        """Mark instances that were denied a question for lack of budget; `why`: of what."""
         for row in rows.unique().tolist():
+            self.shortage[row] = self.shortage[row] or why
             if self.state[row] in (State.PENDING, State.REFUSED):
                 self.state[row] = State.EXHAUSTED
 

@@ -17,8 +17,8 @@ def reachable_bounds(
     ----------
     low, high : Tensor of shape (n, channels, length)
         Bounds at every time step.
-    step : Tensor of shape (n, 1)
-        Largest step of each series.
+    step : Tensor of shape (n, channels)
+        Largest step of each series in each channel.
 
     Returns
     -------
@@ -44,8 +44,8 @@ def join_slopes(
         The series.
     low, high : Tensor of shape (n, channels, length)
         Bounds made consistent with the steps by `reachable_bounds`.
-    step : Tensor of shape (n, 1)
-        Largest step of each series.
+    step : Tensor of shape (n, channels)
+        Largest step of each series in each channel.
 
     Returns
     -------

@@ -17,6 +17,7 @@ def describe_statuses(
     oracle: Oracle,
     source: Array,
     reached: Array,
+    moved: Array,
     p_target: Array,
     votes: Array | None = None,
 ) -> tuple[Array, Array]:
@@ -30,6 +31,8 @@ def describe_statuses(
         Instance of each counterfactual.
     reached : array of bool, shape (n,)
         Whether the model puts it in the target class.
+    moved : array of bool, shape (n,)
+        Whether it differs from its instance.
     p_target : array of float, shape (n,)
         P(target) of each counterfactual.
     votes : array of int, shape (n,), optional
@@ -43,11 +46,12 @@ def describe_statuses(
     counts = np.bincount(source, minlength=len(oracle.states.reason))
     agreeing = [None] * len(source) if votes is None else votes.tolist()
     entries = [
-        _describe(oracle, row, int(counts[row]), bool(is_reached), float(p), in_favor)
-        for row, is_reached, p, in_favor in zip(
+        _describe(oracle, row, int(counts[row]), is_reached, is_moved, p, in_favor)
+        for row, is_reached, is_moved, p, in_favor in zip(
             source.tolist(),
-            reached,
-            p_target,
+            reached.tolist(),
+            moved.tolist(),
+            p_target.tolist(),
             agreeing,
             strict=True,
         )
@@ -62,6 +66,7 @@ def _describe(
     row: int,
     count: int,
     is_reached: bool,
+    is_moved: bool,
     p_target: float,
     votes: int | None,
 ) -> tuple[str, str]:
@@ -69,13 +74,13 @@ def _describe(
     reason = oracle.states.reason[row]
     if state == State.FAILED:
         return "error", reason
-    if state == State.DONE and is_reached:
+    if state == State.DONE and is_reached and not is_moved:
         return "already_target", ""
     if is_reached:
         return "valid", "; ".join(_shortfalls(oracle, row, count, p_target, votes))
     best = f"best P({_target_name(oracle, row)}) = {p_target:.2f}"
     if state == State.EXHAUSTED:
-        return "budget", f"the budget ran out; {best}"
+        return "budget", f"{oracle.states.shortage[row]}; {best}"
     if state == State.REFUSED:
         return "infeasible", reason
     if oracle.feasible_set is not None:
@@ -92,12 +97,12 @@ def _shortfalls(
 ) -> Iterator[str]:
     """Say what a valid counterfactual lacks of what was asked for."""
     request = oracle.request
+    shortage = oracle.states.shortage[row]
     if count < request.k:
-        why = oracle.states.reason[row]
-        if not why:
-            exhausted = oracle.states.state[row] == State.EXHAUSTED
-            why = "the budget ran out" if exhausted else "no more were found"
+        why = oracle.states.reason[row] or shortage or "no more were found"
         yield f"{count} of {request.k} counterfactuals: {why}"
+    elif shortage:
+        yield shortage
     if request.confidence is not None and p_target < request.confidence:
         name = _target_name(oracle, row)
         yield f"P({name}) = {p_target:.2f}, below the {request.confidence:g} asked for"

@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..validation import Boolean, ListOf, OneOf, Rule, Satisfies, check_parameters
 from .constraints import KINDS
+
+_RULES: dict[str, Rule] = {
+    "modalities": ListOf(OneOf("series", "image", "row"), "'series', 'image' or 'row'"),
+    "multivariate": Boolean(),
+    "gradient": Boolean(),
+    "reference": Boolean(),
+    "constraints": Satisfies(
+        lambda kinds: isinstance(kinds, (set, frozenset)) and kinds <= KINDS,
+        f"a set of {', '.join(map(repr, sorted(KINDS)))}",
+    ),
+    "prototype_model": Boolean(),
+}
 
 
 @dataclass(frozen=True)
@@ -33,3 +46,6 @@ class Tags:
     reference: bool = True
     constraints: frozenset[str] = KINDS
     prototype_model: bool = False
+
+    def __post_init__(self) -> None:
+        check_parameters("Tags", _RULES, vars(self))

@@ -79,10 +79,14 @@ class Ball:
         )
         return self.x0 + delta.reshape(self.x0.shape)
 
+    def clip(self, x: Tensor) -> Tensor:
+        """Bring points into the box."""
+        return torch.minimum(torch.maximum(x, self.low), self.high)
+
     def nearest(self, x: Tensor) -> Tensor:
         """Return the point of each ball nearest to x."""
         x = torch.where(self.free, x, self.x0)
-        center = torch.minimum(torch.maximum(self.x0, self.low), self.high)
+        center = self.clip(self.x0)
         projected = project(x, center, self.eps, self.p, (self.low, self.high))
         return torch.where(self.free, projected, self.x0)
 

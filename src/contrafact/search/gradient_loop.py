@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from ..engine import Tasks
+from ..validation import Boolean, Integer, Real, check_parameters
 from .gradients import (
     Decode,
     Encode,
@@ -28,6 +29,16 @@ from .gradients import (
     with_temperature,
 )
 from .steps import Step
+
+STOP_RULES = {
+    "tau": Real(at_least=0, finite=False),
+    "patience": Integer(at_least=1),
+    "tolerance": Real(at_least=0),
+    "max_iter": Integer(at_least=0),
+    "consecutive": Boolean(),
+}
+#: model rows that finite differences leave for what follows: a line search, a fallback
+SPARE = 24
 
 
 @dataclass(frozen=True)
@@ -53,6 +64,9 @@ class Stop:
     tolerance: float
     max_iter: int
     consecutive: bool = True
+
+    def __post_init__(self) -> None:
+        check_parameters("Stop", STOP_RULES, vars(self))
 
 
 @dataclass
@@ -163,6 +177,13 @@ class _Run:
         self.streak = self.streak[which]
         self.step.keep(which)
 
+    def leave_unanswered(self, now: Evaluation) -> None:
+        """Let the tasks leave that the deadline left no time for."""
+        asked = len(now.loss)
+        if asked < len(self.tasks):
+            self.tasks.affords()  # notes that their budget is spent
+            self.keep(torch.arange(len(self.tasks), device=now.loss.device) < asked)
+
     def is_done(self, now: Evaluation, above: Tensor, stop: Stop) -> Tensor:
         """Return which tasks are done after this evaluation; `above`: at P(target) >= tau."""
         counted = above if stop.consecutive else above | (self.streak > 0)
@@ -235,6 +256,8 @@ def minimize(
     )
     best = Optimum.start(start if start_code is None else start_code)
     cost = model.cost(best.code)
+    if model.by_differences:
+        cost += SPARE
     position = torch.arange(len(tasks), device=start.device)
     tasks = with_temperature(tasks.attach(position=position))
     run = _Run(tasks, start, step, best.loss.clone(), best.iterations.clone())
@@ -245,6 +268,7 @@ def minimize(
         if len(run.tasks) == 0:
             break
         now = model.evaluate(run.tasks, run.theta, t)
+        run.leave_unanswered(now)
         usable = now.loss.isfinite() & now.gradient.flatten(1).isfinite().all(1)
         if not bool(usable.all()):
             run.tasks.fail(~usable, "the gradient search met NaN or inf")

@@ -145,7 +145,7 @@ class ModelGradient:
         return 1 + 2 * min(self.n_directions, code[0].numel())
 
     def evaluate(self, tasks: Tasks, theta: Tensor, t: int) -> Evaluation:
-        """Evaluate θ of all tasks at step t.
+        """Evaluate θ of the tasks at step t.
 
         Parameters
         ----------
@@ -159,20 +159,23 @@ class ModelGradient:
         Returns
         -------
         Evaluation
-            Code, loss, gradient, P(target) and decision of every task.
+            Code, loss, gradient, P(target) and decision of the first tasks: of all, unless the
+            deadline comes before.
         """
-        size = tasks.oracle.classifier.internal_batch(tasks.x)
+        deadline = tasks.oracle.meter.deadline
+        classifier = tasks.classifier
         evaluate = self._exact if self.exact else self._by_answers
+        limit = classifier.internal_batch(tasks.x)
+        size = deadline.batch_size(classifier, limit)
         if len(tasks) <= size:
             return evaluate(tasks, theta, t)
-        parts = [
-            evaluate(some, values, t)
-            for some, values in zip(
-                tasks.split(size),
-                theta.split(size),
-                strict=True,
-            )
-        ]
+        parts: list[Evaluation] = []
+        left = torch.arange(len(tasks), device=tasks.row.device)
+        while len(left) and not (parts and deadline.expired):
+            some = left[:size]
+            parts.append(evaluate(tasks.take(some), theta[some], t))
+            left = left[size:]
+            size = deadline.batch_size(classifier, limit)
         return Evaluation.concat(parts)
 
     def _exact(self, tasks: Tasks, theta: Tensor, t: int) -> Evaluation:
@@ -180,9 +183,10 @@ class ModelGradient:
         theta = theta.detach().requires_grad_()
         code = theta if self.encode is None else self.encode(tasks, theta, t)
         x_cf = self.decode(tasks, code)
-        score = tasks.oracle.scores(x_cf, tasks.row)
-        loss = self.loss(Point(tasks, theta, code, x_cf, score, t))
-        (gradient,) = torch.autograd.grad(loss.sum(), theta)
+        with tasks.oracle.meter.deadline.timing(tasks.classifier, len(tasks)):
+            score = tasks.oracle.scores(x_cf, tasks.row)
+            loss = self.loss(Point(tasks, theta, code, x_cf, score, t))
+            (gradient,) = torch.autograd.grad(loss.sum(), theta)
         plain = score.detach()
         verdict = Verdict(plain.double().softmax(1), plain.argmax(1), plain)
         return _evaluation(tasks, code, x_cf, loss, gradient, verdict)

@@ -27,7 +27,7 @@ class GrownMask:
     gain_alone: Tensor
 
 
-def grow_mask(tasks: Tasks, segment: Tensor) -> GrownMask:
+def grow_mask(tasks: Tasks, segment: Tensor, spare: int = 0) -> GrownMask:
     """Copy segments of the guides into the instances, greedily, until the model accepts.
 
     Each round tries every segment not yet copied, for all tasks in one model batch, and keeps the
@@ -39,6 +39,8 @@ def grow_mask(tasks: Tasks, segment: Tensor) -> GrownMask:
         What to find counterfactuals for, with guides.
     segment : Tensor of int, shape of one instance
         The segment of each value.
+    spare : int, default=0
+        Model rows of the budget to leave for what follows.
 
     Returns
     -------
@@ -55,7 +57,7 @@ def grow_mask(tasks: Tasks, segment: Tensor) -> GrownMask:
     position = torch.arange(len(tasks), device=device)
     working = tasks
     for turn in range(n_segments):
-        able = working.affords(n_segments - turn)
+        able = working.affords(n_segments - turn + spare)
         position = position[able]
         working = working.take(able)
         if len(working) == 0:

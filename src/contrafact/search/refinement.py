@@ -13,16 +13,23 @@ from torch import Tensor
 from ..engine import Budget, Constraints, Counterfactuals, Request, Tasks
 from ..engine.given_arrays import Improve, from_arrays
 from ..engine.instances import read_instances
+from ..engine.request import RULES as REQUEST_RULES
 from ..engine.request import Refinement
 from ..engine.result import as_numpy
 from ..models.classifier import Classifier, as_classifier
 from ..models.committee import Committee, as_committee
 from ..numerics import broadcast_rows
 from ..numerics.differences import RealDifferences
+from ..validation import Instance, OneOf, check_parameters
 from .believable_refinement import shrink_stretches
 from .bisection import smallest_level
 from .segments import count_segments, segment_ids, sum_by_segment
 
+RULES = {
+    "result": Instance(Counterfactuals),
+    "how": OneOf("minimal", "believable"),
+    **{name: REQUEST_RULES[name] for name in ("constraints", "confidence", "budget")},
+}
 #: widths of the chunks that are undone at once, before single values
 CHUNK_WIDTHS = (32, 16, 8, 4, 2)
 #: resolution of the amplitude
@@ -72,7 +79,7 @@ def refine(
     confidence : float, optional
         Least P(target) to keep.
     budget : Budget, optional
-        Limits on the cost.
+        Limits on the cost; None: 2,000 model rows for each counterfactual.
     committee : Committee or list of models, optional
         Models that have to agree, too; a counterfactual on which they do not is left as it is.
 
@@ -93,6 +100,7 @@ def refine(
     >>> bool(smaller.valid.all()), bool(smaller.changed.sum() < result.changed.sum())
     (True, True)
     """
+    check_parameters("refine", RULES, locals())
     request = Request(
         constraints=constraints,
         confidence=confidence,

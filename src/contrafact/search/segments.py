@@ -6,6 +6,21 @@ import torch
 from torch import Tensor
 
 from ..numerics import ceil_div
+from ..validation import Boolean, Integer, Rule, Satisfies, check_parameters
+
+_WHOLE = Integer(at_least=1)
+_RULES: dict[str, Rule] = {
+    "shape": Satisfies(
+        lambda shape: (
+            isinstance(shape, (tuple, list))
+            and 1 <= len(shape) <= 3
+            and all(map(_WHOLE.accepts, shape))
+        ),
+        "one, two or three whole numbers at least 1",
+    ),
+    "width": _WHOLE,
+    "shared": Boolean(),
+}
 
 
 def segment_ids(
@@ -35,6 +50,7 @@ def segment_ids(
     >>> segment_ids((2, 4), 2).tolist()
     [[0, 0, 1, 1], [2, 2, 3, 3]]
     """
+    check_parameters("segment_ids", _RULES, {"shape": shape, "width": width, "shared": shared})
     if len(shape) == 1:
         return torch.arange(shape[0]) // width
     if len(shape) == 2:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Mapping
+from typing import Any, ClassVar, Protocol
 
 import torch
 from torch import Tensor
 
 from ..numerics import broadcast_rows
+from ..validation import Instance, Real, Rule, Satisfies, check_parameters
+
+
+def _are_decays(value: Any) -> bool:
+    """Return whether a value is a pair of numbers in [0, 1)."""
+    decay = Real(at_least=0, below=1)
+    return isinstance(value, tuple | list) and len(value) == 2 and all(map(decay.accepts, value))
 
 
 class Step(Protocol):
@@ -40,12 +48,19 @@ class Adam:
     https://doi.org/10.48550/arXiv.1412.6980
     """
 
+    rules: ClassVar[Mapping[str, Rule]] = {
+        "learning_rate": Real(above=0),
+        "betas": Satisfies(_are_decays, "two numbers at least 0 and below 1"),
+        "eps": Real(at_least=0),
+    }
+
     def __init__(
         self,
         learning_rate: float,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
     ) -> None:
+        check_parameters("Adam", self.rules, locals())
         self.learning_rate = learning_rate
         self.betas = betas
         self.eps = eps
@@ -88,7 +103,13 @@ class SteepestDescent:
         w, per entry and element.
     """
 
+    rules: ClassVar[Mapping[str, Rule]] = {
+        "learning_rate": Real(above=0),
+        "weights": Instance(Tensor),
+    }
+
     def __init__(self, learning_rate: float, weights: Tensor) -> None:
+        check_parameters("SteepestDescent", self.rules, locals())
         self.learning_rate = learning_rate
         self.weights = weights
 
