@@ -230,6 +230,7 @@ class IgnoresOptions(cf.NearestUnlike):
         return super().explain(X, target, **options)
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 @pytest.mark.parametrize(
     ("explainer", "check"),
     [

@@ -176,8 +176,8 @@ def test_models_without_gradients(kind, linear):
     result = explain(model, max_iter=15)
     assert result.valid.all()
     assert result.changed_fraction.mean() < 0.6
-    grown = np.isnan(result.info["loss"])
-    assert grown.all() if kind == "forest" else not grown.any()
+    assert np.isnan(result.info["loss"]).all()  # grown, nothing was minimized
+    assert result.calls.max() < 200
 
 
 def test_earlier_calls_do_not_matter(network):
@@ -243,5 +243,5 @@ def test_bad_parameters_are_refused_before_any_work(linear, option, value):
 def test_parameters_set_after_fit_are_checked_too(linear):
     explainer = cf.CELS().fit(linear, ITALY.X_train, ITALY.y_train)
     explainer.set_params(learning_rate="0.1")
-    with pytest.raises(ValueError, match=r"learning_rate must be a number above 0, got '0\.1'"):
+    with pytest.raises(ValueError, match=r"learning_rate must be a number above 0 .*, got '0\.1'"):
         explainer.explain(X)

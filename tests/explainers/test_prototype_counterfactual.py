@@ -219,7 +219,7 @@ def test_wrong_arguments_are_refused():
     model, X = small()
     with pytest.raises(ValueError, match="norm must be 'l1' or 'l2', got 'linf'"):
         cf.PrototypeCounterfactual("linf").fit(model, X)
-    with pytest.raises(TypeError, match="prototypes of 5 numbers, but instances have 4"):
+    with pytest.raises(ValueError, match="trained on 5 features per row, but X has 4"):
         cf.PrototypeCounterfactual().fit(model, X[:, :4])
     with pytest.raises(ValueError, match="max_step"):
         series, Y = small(d=6)

@@ -125,9 +125,9 @@ def test_each_has_a_reason_and_a_repr(network):
 
 
 def test_wrong_arguments_are_named(network):
-    with pytest.raises(ValueError, match=r"modality 'text' is unknown\. Accepted: 'series', "):
+    with pytest.raises(ValueError, match=r"modality must be 'series', .* got 'text'"):
         cf.recommend(network, "text")
-    with pytest.raises(TypeError, match=r"constraints must be a Constraints object, got dict\."):
+    with pytest.raises(TypeError, match="constraints must be None or a Constraints object"):
         cf.recommend(network, "row", {"lower": 0})
     with pytest.raises(TypeError, match="model must be a torch module"):
         cf.recommend(3, "row")

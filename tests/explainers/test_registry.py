@@ -106,9 +106,9 @@ def test_the_recommendation_sees_modality_and_constraints():
     assert method(X[:, 0], reference=data.X_train[:, 0], modality="series") == (
         "PrototypeCounterfactual"
     )
-    with pytest.raises(TypeError, match="constraints must be a Constraints object, got dict"):
+    with pytest.raises(TypeError, match="constraints must be None or a Constraints object"):
         cf.explain(model, X, reference=data, constraints={})
-    with pytest.raises(ValueError, match="instances of unequal shape"):
+    with pytest.raises(ValueError, match="entries of unequal shape"):
         cf.explain(model, [[[1.0, 2.0]], [[1.0]]])
 
 

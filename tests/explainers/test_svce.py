@@ -390,9 +390,9 @@ def test_the_unit_of_the_objective_does_not_matter(cnn):
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"norm": 0.5}, r"norm must be a number at least 1, got 0\.5"),
-        ({"norm": math.nan}, r"norm must be a number at least 1, got nan"),
-        ({"radius": -1}, r"radius must be 'auto' or a number above 0, got -1"),
+        ({"norm": 0.5}, r"norm must be a number at least 1 .*, got 0\.5"),
+        ({"norm": math.nan}, r"norm must be a number at least 1 .*, got nan"),
+        ({"radius": -1}, r"radius must be 'auto' or a number above 0 .*, got -1"),
         ({"radius": "small"}, r"radius must be .*'small'"),
         ({"optimizer": "x"}, r"optimizer must be 'afw' or 'apgd', got 'x'"),
         (
@@ -400,7 +400,7 @@ def test_the_unit_of_the_objective_does_not_matter(cnn):
             r"'apgd' takes norm 1, 2 or inf, got 1\.5; 'afw' takes any",
         ),
         ({"restarts": 0}, r"restarts must be a whole number at least 1"),
-        ({"n_iter": 0}, r"n_iter must be a whole number at least 1, got 0"),
+        ({"n_iter": 0}, r"n_iter must be a whole number at least 1 .*, got 0"),
         ({"objective": "loss"}, r"objective must be .*'loss'"),
         ({"bounds": (1.0, 0.0)}, r"bounds must be .*; got \(1\.0, 0\.0\)"),
     ],

@@ -197,6 +197,7 @@ def paper_search(explainer, module, x, target, *, feedback, residual, max_iter, 
     return torch.stack(path), np.array(losses), x_cf.detach()
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 @pytest.mark.parametrize(
     "how",
     [

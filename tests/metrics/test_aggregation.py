@@ -129,7 +129,7 @@ def test_requests_already_in_the_target_class_are_counted_and_told(make):
         np.zeros((4, 1)),
         X_cf,
         p,
-        [[0, 1.0]] * 4,
+        [[0, 1.0], [0, 1.0], [0, 1.0], [1.0, 0]],
         modality="row",
         status=status,
         source=np.array([0, 1, 2, 2]),

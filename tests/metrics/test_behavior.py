@@ -95,6 +95,12 @@ def test_rounding_is_no_edit_to_take_back_or_to_replace(changes):
         np.testing.assert_allclose(*scores, rtol=1e-6)
     for result in (clean, noisy):
         decides = lambda x: np.eye(2)[(x[:, :10] > 0.5).all(1).astype(int)]  # noqa: E731
-        flips = replace(result, labels=np.repeat("a", 4), cf_labels=np.repeat("b", 4))
+        flips = replace(
+            result,
+            labels=np.repeat("a", 4),
+            cf_labels=np.repeat("b", 4),
+            valid=np.ones(4, dtype=bool),
+            status=np.repeat("valid", 4),
+        )
         found = evaluate(flips, "controllability", model=decides)["controllability"]
         assert (found == 1).all()  # every reversal takes back one of the ten that decide

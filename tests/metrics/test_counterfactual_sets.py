@@ -74,6 +74,6 @@ def test_coverage_by_hand(sets):
 
 
 def test_an_instance_already_there_was_asked_for_no_more(sets):
-    result = sets([[0, 0]], [0], k=3, status=np.array(["already_target"]))
+    result = sets([[0, 0]], [0], k=3, labels=np.array(["b"]), status=np.array(["already_target"]))
     frame = evaluate(result, ["coverage", "diversity"])
     np.testing.assert_array_equal(frame[["coverage", "diversity"]], [[1, np.nan]])

@@ -50,7 +50,12 @@ def test_by_hand(three):
 def test_torch_gives_the_same(three):
     tensors = replace(three, X=torch.from_numpy(three.X), X_cf=torch.from_numpy(three.X_cf))
     reference = (torch.ones(6, 2, 4), torch.tensor([0, 1, 0, 1, 0, 1]))
-    numbers = {"classes": np.arange(2), "target": np.ones(3, int), "labels": np.zeros(3, int)}
+    numbers = {
+        "classes": np.arange(2),
+        "target": np.ones(3, int),
+        "labels": np.zeros(3, int),
+        "cf_labels": np.array([1, 0, 0]),
+    }
     expected = evaluate(
         replace(three, **numbers), reference=tuple(part.numpy() for part in reference)
     )
@@ -155,6 +160,8 @@ class Reserved(Metric):
 @pytest.mark.parametrize(
     ("arguments", "error", "words"),
     [
+        ((["sparsty"],), ValueError, "'sparsty' is unknown. Did you mean 'sparsity'"),
+        ((3,), TypeError, "metrics must be names"),
         ((["l3"],), ValueError, "'l3' is unknown. Known: valid, flipped"),
         (("knn_distance",), ValueError, "'knn_distance' needs.*pass reference=X,"),
         (("relative_distance",), ValueError, r"pass reference=\(X, y\)"),
@@ -171,10 +178,10 @@ class Reserved(Metric):
             ValueError,
             "pass autoencoder=, a fitted Autoencoder",
         ),
-        (("lof", np.full((2, 2, 4), NAN)), ValueError, "The reference.*NaN"),
+        (("lof", np.full((2, 2, 4), NAN)), ValueError, "reference.*NaN"),
         ((["l1", "l1"],), ValueError, "Two columns would be called 'l1'"),
         ((Reserved(),), ValueError, "can't be called 'accuracy'.*Reserved: accuracy, cell_status"),
-        (([3],), TypeError, "name or an instance of Metric, got 3"),
+        (([3],), TypeError, "metrics must be names or instances of Metric, .*got 3"),
         ((Short(),), ValueError, r"'short' gave shape \(1,\) for 3"),
         (
             ("knn_distance", np.ones((5, 3, 4))),
@@ -183,11 +190,11 @@ class Reserved(Metric):
         ),
         (("knn_distance", np.ones((0, 2, 4))), ValueError, "at least one row"),
         (("knn_distance", (1, 2, 3)), ValueError, "tuple of 3"),
-        ((None, (np.ones((2, 2, 4)), ["a"])), ValueError, r"reference's y has shape \(1,\)"),
+        ((None, (np.ones((2, 2, 4)), ["a"])), ValueError, r"y of the reference has shape \(1,\)"),
         (
             (None, (np.ones((2, 2, 4)), [0, 1])),
             ValueError,
-            "labels are 0, 1; the classes.*'a', 'b'",
+            "labels of the reference are 0, 1; the classes.*'a', 'b'",
         ),
     ],
 )

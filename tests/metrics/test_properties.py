@@ -39,7 +39,14 @@ def scored(request, zero):
     broken[[0, 5]] = False
     status = np.where(broken, result.status, "invalid")
     saliency = rng.random(result.X.reshape(len(result), *explainer.shape_).shape)
-    result = replace(result, X_cf=X_cf, valid=broken, status=status, info={"saliency": saliency})
+    result = replace(
+        result,
+        X_cf=X_cf,
+        valid=broken,
+        status=status,
+        cf_labels=np.where(broken, result.cf_labels, result.labels),
+        info={"saliency": saliency},
+    )
     given = {
         "reference": Reference(X, y),
         "explainer": explainer,

@@ -136,7 +136,7 @@ class RandomMask(GuidedExplainer):
     1.0
     """
 
-    rules = {"n_segments": Integer(at_least=2), "metric": METRIC_RULE}
+    rules = {"n_segments": Integer(at_least=2, at_most=100_000), "metric": METRIC_RULE}
     info_keys = {
         "guide_index": "reference row of the neighbor",
         "segments_copied": "number of segments copied",

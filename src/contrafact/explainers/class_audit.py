@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,20 @@ import torch
 from torch.nn.functional import avg_pool2d
 
 from ..engine import Counterfactuals
+from ..engine.request import RULES as REQUEST_RULES
 from ..models.classifier import Array
 from ..numerics import ceil_div
+from ..validation import Instance, Integer, Nothing, Satisfies, check_parameters
 from .support.explainer import Explainer
 from .svce import SVCE
 
+RULES = {
+    "target": Satisfies(lambda value: isinstance(value, str | bytes | Number), "one label"),
+    "window": Nothing() | Integer(at_least=1),
+    "n_regions": Integer(at_least=1),
+    "explainer": Nothing() | Instance(Explainer),
+    "random_state": REQUEST_RULES["random_state"],
+}
 #: one in so many places of an instance counts as one of its most changed
 ONE_IN = 20
 
@@ -134,6 +144,7 @@ def class_audit(
     >>> audit.regions[0].frequency > 0.1
     True
     """
+    check_parameters("class_audit", RULES, locals())
     if explainer is None:
         explainer = SVCE(n_iter=30, restarts=1, confidence=0.9)
     if not hasattr(explainer, "classifier_"):

@@ -13,10 +13,11 @@ from ..guides import Guide, NearestUnlikeNeighbor
 from ..models.classifier import Array
 from ..numerics import occurrence
 from ..search import best_known
-from ..validation import Integer, OneOf
+from ..validation import OneOf
 from .support.channel_sets import ChannelSets
 from .support.guided import METRIC_RULE, FallbackExplainer, Metric
 from .support.importance import MAX_ELEMENTS
+from .support.option_rules import COUNT, STEPS
 
 
 class CoMTE(FallbackExplainer):
@@ -60,8 +61,8 @@ class CoMTE(FallbackExplainer):
     tags = Tags(modalities=("series", "row"))
     rules = {
         "method": OneOf("greedy", "hill_climbing"),
-        "n_distractors": Integer(at_least=1),
-        "n_restarts": Integer(at_least=1),
+        "n_distractors": COUNT,
+        "n_restarts": STEPS,
         "metric": METRIC_RULE,
     }
     info_keys = {

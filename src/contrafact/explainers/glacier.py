@@ -16,8 +16,9 @@ from ..numerics import ceil_div
 from ..search import Point, SteepestDescent, Stop, first_on_line, minimize, segment_ids
 from ..search.gradients import Decode
 from ..search.segments import sum_by_segment
-from ..validation import Instance, Integer, Nothing, OneOf, Real
+from ..validation import Instance, Nothing, OneOf
 from .support.latent_space import LatentSpace
+from .support.option_rules import COUNT, PROBABILITY, RATE, STEPS, WEIGHT
 from .support.weighted import WeightedExplainer
 
 #: a step by finite differences costs dozens of model rows: so many times fewer are taken
@@ -80,14 +81,14 @@ class Glacier(WeightedExplainer):
     tags = Tags(modalities=("series",), gradient=True)
     rules = {
         "weights": OneOf("uniform", "local", "global", "unconstrained"),
-        "strength": Real(at_least=0),
-        "n_segments": Integer(at_least=1),
-        "tau": Real(above=0, below=1),
-        "learning_rate": Real(above=0),
-        "max_iter": Integer(at_least=1),
-        "patience": Integer(at_least=1),
+        "strength": WEIGHT,
+        "n_segments": COUNT,
+        "tau": PROBABILITY,
+        "learning_rate": RATE,
+        "max_iter": STEPS,
+        "patience": STEPS,
         "autoencoder": Nothing() | OneOf("cnn", "lstm") | Instance(Autoencoder),
-        "max_epochs": Integer(at_least=1),
+        "max_epochs": STEPS,
     }
     info_keys = {
         "weights": "w, the cost of changing each point",

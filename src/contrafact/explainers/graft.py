@@ -14,7 +14,7 @@ from ..models.classifier import Array
 from ..numerics import occurrence
 from ..numerics.differences import RealDifferences
 from ..search.stretches import stretch_ids
-from ..validation import Integer, OneOf
+from ..validation import OneOf
 from .support.donor_pool import DonorKnowledge, WayToDonors, good_donors
 from .support.graft_tests import LooksReal, SurvivesNoise
 from .support.grafting import (
@@ -25,6 +25,7 @@ from .support.grafting import (
     graft_windows,
 )
 from .support.guided import FallbackExplainer, FoundGuides
+from .support.option_rules import COUNT, STEPS
 
 Level = Literal["smallest", "steady", "lasting"]
 LEVELS: tuple[Level, ...] = ("smallest", "steady", "lasting")
@@ -72,8 +73,8 @@ class Graft(FallbackExplainer):
     n_donors : int, default=32
         Donors per instance at most.
     max_rows : int, default=250
-        Model rows per counterfactual, about; the search ends earlier where nothing better is
-        expected.
+        Model rows per counterfactual of series and images, about; the search ends earlier where
+        nothing better is expected. Rows of features take fewer than 300.
     spread : {"different", "front"}, default="different"
         With k > 1: windows that differ from each other, all of the same level; or a front from the
         smallest to the most lasting answer.
@@ -88,8 +89,8 @@ class Graft(FallbackExplainer):
     tags = Tags()
     rules = {
         "level": OneOf(*LEVELS),
-        "n_donors": Integer(at_least=1),
-        "max_rows": Integer(at_least=1),
+        "n_donors": COUNT,
+        "max_rows": STEPS,
         "spread": OneOf("different", "front"),
     }
     info_keys = {
@@ -138,7 +139,7 @@ class Graft(FallbackExplainer):
     def _fit(self, X: Tensor, y: Array | None) -> None:
         if self._default_committee() == "auto":
             self._find_committee("auto")  # its models are trained here, not at the first question
-        verdict = self.classifier_.verdict(X)
+        verdict = self.classifier_.reference_verdict(X)
         self.donor_rows_ = good_donors(X, y, verdict, self.classifier_.classes)
         super()._fit(X[self.donor_rows_], None if y is None else y[self.donor_rows_.numpy()])
         donors = self.guide_.candidates_

@@ -13,8 +13,9 @@ from ..models.classifier import Array
 from ..nn.autoencoders import Autoencoder
 from ..numerics import ceil_div
 from ..search import Adam, Point, Stop, minimize
-from ..validation import Boolean, Instance, Integer, OneOf, Real
+from ..validation import Boolean, Instance, OneOf
 from .support.latent_space import LatentSpace, Trace, shorten
+from .support.option_rules import COUNT, PROBABILITY, RATE, STEPS, WEIGHT
 from .support.weighted import WeightedExplainer
 
 #: a step by finite differences costs dozens of model rows: so many times fewer are taken
@@ -70,14 +71,14 @@ class LatentCF(WeightedExplainer):
     tags = Tags(modalities=("series", "image"), gradient=True)
     rules = {
         "autoencoder": OneOf("cnn", "lstm") | Instance(Autoencoder),
-        "max_epochs": Integer(at_least=1),
+        "max_epochs": STEPS,
         "weights": OneOf("uniform", "local", "global"),
-        "strength": Real(at_least=0),
-        "n_segments": Integer(at_least=1),
-        "proximity": Real(at_least=0),
-        "tau": Real(above=0, below=1),
-        "learning_rate": Real(above=0),
-        "max_iter": Integer(at_least=1),
+        "strength": WEIGHT,
+        "n_segments": COUNT,
+        "proximity": WEIGHT,
+        "tau": PROBABILITY,
+        "learning_rate": RATE,
+        "max_iter": STEPS,
         "residual": Boolean(),
     }
     info_keys = {

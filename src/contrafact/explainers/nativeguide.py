@@ -82,7 +82,7 @@ class NativeGuide(GuidedExplainer):
         "mode": OneOf("window", "blend", "cam"),
         "guide": GUIDE_RULE,
         "metric": METRIC_RULE,
-        "n_segments": Integer(at_least=2),
+        "n_segments": Integer(at_least=2, at_most=100_000),
         "steps": Integer(at_least=1, at_most=50),
     }
     old_values = {"guide": OLD_GUIDE_NAMES}

@@ -7,12 +7,17 @@ from typing import Any
 
 from ..engine import Constraints
 from ..models import Classifier, as_classifier
+from ..validation import Instance, Nothing, OneOf, check_parameters
 from .graft import Graft
 from .prototype_counterfactual import PrototypeCounterfactual
 from .support.explainer import Explainer
 from .support.prototype_model import is_prototype_model
 
 MODALITIES = ("series", "image", "row")
+RULES = {
+    "modality": OneOf(*MODALITIES),
+    "constraints": Nothing() | Instance(Constraints),
+}
 #: Donors of an image: a patch has to fit where it is put, so more images are tried than of series.
 IMAGE_DONORS = 48
 
@@ -91,13 +96,8 @@ def recommend(
     >>> bool(explainer.explain(X_test[:4], **recommendation.options).valid.all())
     True
     """
-    if modality not in MODALITIES:
-        known = ", ".join(map(repr, MODALITIES))
-        raise ValueError(f"modality {modality!r} is unknown. Accepted: {known}.")
-    if constraints is not None and not isinstance(constraints, Constraints):
-        raise TypeError(
-            f"constraints must be a Constraints object, got {type(constraints).__name__}."
-        )
+    values = {"modality": modality, "constraints": constraints}
+    check_parameters("recommend", RULES, values)
     return _choose(as_classifier(classifier), modality, constraints)
 
 

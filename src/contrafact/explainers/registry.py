@@ -6,13 +6,15 @@ import difflib
 import importlib
 import inspect
 import pkgutil
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from ..data.cleaning import as_float
 from ..engine import Constraints, Counterfactuals
+from ..engine.request import RULES as REQUEST_RULES
 from ..models import as_classifier
-from .recommendation import recommend
+from ..validation import Instance, Nothing, OneOf, brief, check_parameters
+from .recommendation import MODALITIES, recommend
 from .support.explainer import Explainer
 
 if TYPE_CHECKING:
@@ -33,7 +35,8 @@ def explainer_classes() -> dict[str, type[Explainer]]:
 
 def _is_method(member: Any) -> bool:
     """Return whether a module's member is a concrete explainer of this package."""
-    if not inspect.isclass(member) or not issubclass(member, Explainer):
+    # Python 3.10 takes an alias such as dict[str, int] for a class, which issubclass refuses.
+    if not inspect.isclass(member) or Explainer not in getattr(member, "__mro__", ()):
         return False
     return member.__module__.startswith(__package__) and not inspect.isabstract(member)
 
@@ -61,6 +64,7 @@ def find_explainer(name: str) -> type[Explainer]:
     >>> find_explainer("comte").__name__
     'CoMTE'
     """
+    check_parameters("find_explainer", {"name": Instance(str, "a text")}, {"name": name})
     classes = explainer_classes()
     by_lower_case = {known.lower(): cls for known, cls in classes.items()}
     wanted = name.lower()
@@ -69,7 +73,7 @@ def find_explainer(name: str) -> type[Explainer]:
     guess = ""
     for similar in difflib.get_close_matches(wanted, by_lower_case, n=1):
         guess = f" Did you mean {by_lower_case[similar].__name__}?"
-    raise ValueError(f"method {name!r} is unknown.{guess} Methods: {', '.join(classes)}.")
+    raise ValueError(f"method {brief(name)} is unknown.{guess} Methods: {', '.join(classes)}.")
 
 
 def as_explainer(method: str | Explainer) -> Explainer:
@@ -101,7 +105,7 @@ def as_explainer(method: str | Explainer) -> Explainer:
             "method must be an Explainer object or the name of one, got the class "
             f"{method.__name__}; create it first: {method.__name__}()."
         )
-    raise TypeError(f"method must be an Explainer object or the name of one, got {method!r}.")
+    raise TypeError(f"method must be an Explainer object or the name of one, got {brief(method)}.")
 
 
 def check_support(
@@ -218,12 +222,21 @@ def explain(
     >>> explain(model, X[:3], target=2, reference=(X, y)).cf_labels.tolist()
     [2, 2, 2]
     """
+    check_parameters(
+        "explain", {"modality": Nothing() | OneOf(*MODALITIES)}, {"modality": modality}
+    )
+    _check_options(options)
     X_reference, y_reference = X, None
     if hasattr(reference, "X_train"):
         X_reference = reference.X_train
         y_reference = reference.y_train
         modality = modality or reference.modality
     elif isinstance(reference, tuple):
+        if len(reference) != 2:
+            raise ValueError(
+                f"reference must be an array, (X_train, y_train) or a Dataset, got a tuple of "
+                f"{len(reference)}."
+            )
         X_reference, y_reference = reference
     elif reference is not None:
         X_reference = reference
@@ -239,10 +252,19 @@ def explain(
     return explainer.explain(X, target, **options)
 
 
+def _check_options(options: Mapping[str, Any]) -> None:
+    """Refuse options that `Explainer.explain` does not take, before anything is fitted."""
+    accepted = list(inspect.signature(Explainer.explain).parameters)[3:]  # after self, X, target
+    unknown = [name for name in options if name not in (*accepted, "modality")]
+    if unknown:
+        raise TypeError(f"explain has no option {unknown[0]!r}. Options: {', '.join(accepted)}.")
+    # What may stand for a committee, `Explainer.explain` knows.
+    values = {name: value for name, value in options.items() if name != "committee"}
+    rules = {**REQUEST_RULES, "modality": Nothing() | OneOf(*MODALITIES)}
+    check_parameters("explain", rules, values)
+
+
 def _modality_of(X: Any) -> str:
     """Return the kind of data that an array of this many dimensions holds."""
-    try:
-        dimensions = np.ndim(X)
-    except ValueError:  # instances of unequal shape: `fit` says so
-        return "series"
+    dimensions = as_float(X, "X").ndim
     return {3: "series", 4: "image"}.get(dimensions, "row")

@@ -12,10 +12,12 @@ from typing_extensions import override
 from ..engine import Candidates, Tags, Tasks
 from ..guides import Guide, NearestUnlikeNeighbor
 from ..models.classifier import Array
+from ..prototypes.option_rules import SEED
 from ..search import smallest_level
-from ..validation import Integer, Real
+from ..validation import Real
 from .support.edits import NEVER, apply_edits, make_edits, rank_channels, stack_edits
 from .support.guided import METRIC_RULE, FallbackExplainer, Metric
+from .support.option_rules import COUNT
 from .support.pool import POOL_FACTOR, Pool, measure_merit, smallest_in_groups
 from .support.shapelets import mine_shapelets
 
@@ -27,6 +29,7 @@ class SETS(FallbackExplainer):
     """Remove shapelets of the instance's class and insert shapelets of the target class.
 
     At fit, aeon's random shapelet transform mines stretches that distinguish the model's classes.
+    The first fit of a process compiles it, some five seconds of processor time for any data.
     A shapelet s of length L occurs in a window w of a series where
 
         1/L ‖ z(s) − z(w) ‖² ≤ threshold_s,       z(w) = (w − mean w) / std w
@@ -75,10 +78,11 @@ class SETS(FallbackExplainer):
 
     tags = Tags(modalities=("series",))
     rules = {
-        "n_candidates": Integer(at_least=1),
-        "max_shapelets": Integer(at_least=1),
+        "n_candidates": COUNT,
+        "max_shapelets": COUNT,
         "max_length": Real(above=0, at_most=1),
         "metric": METRIC_RULE,
+        "random_state": SEED,
     }
     info_keys = {
         "guide_index": "reference row of the neighbor",

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from typing_extensions import override
 
+from ..data.arrays import as_real
 from ..engine import Candidates, Tags, Tasks
 from ..models.classifier import Array
 from ..models.verdict import lead
@@ -18,14 +19,26 @@ from ..numerics import broadcast_rows
 from ..search import Optimum, Point, Stop, first_on_line, minimize
 from ..search.ball import Ball
 from ..search.ball_steps import BallStep, ball_step
-from ..validation import Function, Integer, Nothing, OneOf, Real
+from ..search.gradients import ModelGradient
+from ..validation import Function, Nothing, OneOf, Real, Satisfies, brief
+from .support.boundary_walk import walk_boundary
 from .support.guided import FallbackExplainer
+from .support.option_rules import COUNT, PROBABILITY, STEPS
 
 Objective = Literal["logp", "margin"] | Callable[[Point], Tensor]
 #: the automatic radius is known to within this factor
 PRECISION = 1.01
+#: a radius this much smaller than the first one is small enough
+NEGLIGIBLE = 2.0**-20
+#: width of finite differences, in units of the spread of the data
+DIFFERENCE = 0.3
 #: P(target) that no point reaches: a search that aims at it runs to the end
 UNREACHABLE = 2.0
+
+
+def _is_pair(value: Any) -> bool:
+    """Return whether a value is a tuple or list of two."""
+    return isinstance(value, tuple | list) and len(value) == 2
 
 
 class SVCE(FallbackExplainer):
@@ -37,14 +50,14 @@ class SVCE(FallbackExplainer):
     isolated ones. Only adversarially robust models answer with features of the class (see
     `RobustTrainer`). Series and rows work as well as images.
 
-    A model whose answers are steps has no slope to climb. With the automatic radius, such instances
-    stay on the line to their nearest unlike neighbor, where the search starts, reported in
-    `info["fallback"]`.
+    The automatic radius starts on the line to the nearest unlike neighbor. Models without gradients
+    are asked for few finite differences from there; where the answers are steps without a slope,
+    the instance stays on the line, reported in `info["fallback"]`.
 
     Parameters
     ----------
     norm : float, default=1.5
-        p, from 1 to inf.
+        p, from 1 to 100, or inf.
     radius : float or "auto", default="auto"
         ε; "auto": the smallest that changes the class (and reaches the confidence asked for).
     optimizer : {"afw", "apgd"}, default="afw"
@@ -75,13 +88,14 @@ class SVCE(FallbackExplainer):
 
     tags = Tags(gradient=True)
     rules = {
-        "norm": Real(at_least=1, finite=False),
-        "radius": OneOf("auto") | Real(above=0),
+        "norm": Real(at_least=1, at_most=100) | OneOf(math.inf),
+        "radius": OneOf("auto") | Real(above=0, at_most=1e9),
+        "bounds": Nothing() | Satisfies(_is_pair, "a pair (lower, upper)"),
         "optimizer": OneOf("afw", "apgd"),
-        "n_iter": Integer(at_least=1),
-        "restarts": Integer(at_least=1),
+        "n_iter": STEPS,
+        "restarts": COUNT,
         "objective": OneOf("logp", "margin") | Function(),
-        "confidence": Nothing() | Real(above=0, below=1),
+        "confidence": Nothing() | PROBABILITY,
     }
     info_keys = {
         "radius": "ε",
@@ -251,7 +265,6 @@ class SVCE(FallbackExplainer):
         n_iter: int,
     ) -> Optimum:
         stop = Stop(tau, patience=1, tolerance=0.0, max_iter=n_iter)
-        width = 0.3 * self.spread_
         return minimize(
             tasks,
             start,
@@ -259,7 +272,7 @@ class SVCE(FallbackExplainer):
             self._loss,
             step,
             stop,
-            difference=width,
+            difference=DIFFERENCE * self.spread_,
         )
 
     def _loss(self, point: Point) -> Tensor:
@@ -296,18 +309,23 @@ class SVCE(FallbackExplainer):
         """
         best, fallback = self._fall_back(tasks, ball.x0)
         best = torch.where(ball.free, best, ball.x0)
-        low = torch.zeros_like(ball.eps)
+        if not tasks.classifier.differentiable:
+            return self._by_differences(tasks, ball, best, fallback)
         high = self._largest_radius(tasks, ball, best)
+        negligible = high * NEGLIGIBLE
+        # An instance outside the box has to move that far in any case.
+        low = ball.norm(tasks.project(ball.clip(ball.x0))).to(high)
         position = torch.arange(len(tasks), device=tasks.row.device)
         while True:
-            undecided = low * PRECISION < high
+            undecided = (low * PRECISION < high) & (high > negligible)
             position = position[undecided[position]]
             position = position[tasks.take(position).affords()]
             if len(position) == 0:
                 return best, fallback
             least = low[position]
             most = high[position]
-            eps = torch.where(least > 0, (least * most).sqrt(), most / 2)
+            # A failure costs all runs, a success hardly any: so closer to the success.
+            eps = torch.where(least > 0, (least * most**3) ** 0.25, most / 2)
             small = replace(ball.take(position), eps=eps)
             x_cf, reached = self._try_ball(
                 tasks.take(position),
@@ -322,6 +340,18 @@ class SVCE(FallbackExplainer):
                 norm = ball.take(won).norm(shortened).to(high)
                 high[won] = torch.minimum(norm, eps[reached])
                 fallback[won] = False
+
+    def _by_differences(
+        self, tasks: Tasks, ball: Ball, best: Tensor, fallback: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Walk along the boundary from the line to the nearest unlike neighbor."""
+        known = tasks.accepted(best)
+        width = DIFFERENCE * self.spread_
+        model = ModelGradient(tasks, Tasks.project, self._loss, difference=width)
+        walked, improved = walk_boundary(tasks.take(known), ball.take(known), best[known], model)
+        best[known] = walked
+        fallback[known] &= ~improved
+        return best, fallback
 
     def _largest_radius(self, tasks: Tasks, ball: Ball, best: Tensor) -> Tensor:
         """Return a radius known to hold an answer: that of the best so far, else the whole box."""
@@ -355,11 +385,14 @@ class SVCE(FallbackExplainer):
 
 def _read_bounds(bounds: tuple[Any, Any], X: Tensor) -> tuple[Tensor, Tensor]:
     """Check bounds: numbers or one per channel, the lower below the upper."""
-    low, high = (torch.as_tensor(b, dtype=X.dtype, device=X.device).flatten() for b in bounds)
+    low, high = (
+        torch.as_tensor(as_real(bound, "bounds"), dtype=X.dtype, device=X.device).flatten()
+        for bound in bounds
+    )
     n = X.shape[1]
     if len(low) not in (1, n) or len(high) not in (1, n) or not bool((low < high).all()):
         raise ValueError(
             "bounds must be (lower, upper), lower below upper, each a number or one per channel "
-            f"({n}); got {bounds}."
+            f"({n}); got {brief(bounds)}."
         )
     return low, high

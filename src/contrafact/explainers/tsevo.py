@@ -88,10 +88,10 @@ class TSEvo(FallbackExplainer):
     tags = Tags(modalities=("series",))
     rules = {
         "population": Satisfies(
-            lambda value: Integer(at_least=4).accepts(value) and value % 2 == 0,
-            "an even number of at least 4",
+            lambda value: Integer(at_least=4, at_most=100_000).accepts(value) and value % 2 == 0,
+            "an even number at least 4 and at most 100000",
         ),
-        "generations": Integer(at_least=0),
+        "generations": Integer(at_least=0, at_most=1_000_000),
         "mutation": OneOf(*MUTATIONS, "all"),
         "crossover_rate": Real(at_least=0, at_most=1),
         "mutation_rate": Real(at_least=0, at_most=1),

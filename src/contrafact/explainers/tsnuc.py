@@ -22,6 +22,7 @@ from .support.centroids import Centroids
 from .support.code_network import CodeNetwork, MovingCodes
 from .support.guided import FallbackExplainer
 from .support.latent_space import LatentSpace, Trace, shorten
+from .support.option_rules import COUNT, RATE, STEPS, WEIGHT
 
 #: values of the parameters that are left at None
 PRESETS: dict[str, dict[str, Any]] = {
@@ -122,21 +123,21 @@ class TSNUC(FallbackExplainer):
         "mode": OneOf("auto", "gradient", "predict_only", "zeroth_order"),
         "preset": OneOf(*PRESETS),
         "autoencoder": Nothing() | OneOf("cnn", "lstm") | Instance(Autoencoder),
-        "max_epochs": Integer(at_least=1),
+        "max_epochs": STEPS,
         "centroids": OneOf("predictions", "labels", "prototypes"),
-        "n_centroids": Nothing() | Integer(at_least=1),
-        "beta": Real(above=0),
-        "lambda_model": Real(at_least=0),
-        "lambda_distance": Real(at_least=0),
-        "lambda_centroid": Real(at_least=0),
-        "learning_rate": Real(above=0),
-        "max_iter": Nothing() | Integer(at_least=1),
-        "noise_mean": Nothing() | Real(),
-        "noise_std": Nothing() | Real(at_least=0),
+        "n_centroids": Nothing() | COUNT,
+        "beta": Real(at_least=1e-6, at_most=1e6),
+        "lambda_model": WEIGHT,
+        "lambda_distance": WEIGHT,
+        "lambda_centroid": WEIGHT,
+        "learning_rate": RATE,
+        "max_iter": Nothing() | STEPS,
+        "noise_mean": Nothing() | Real(at_least=-1e9, at_most=1e9),
+        "noise_std": Nothing() | WEIGHT,
         "feedback": Nothing() | Boolean(),
         "residual": Nothing() | Boolean(),
         "shorten": Nothing() | Boolean(),
-        "doubling": Nothing() | Integer(at_least=0),
+        "doubling": Nothing() | Integer(at_least=0, at_most=1_000_000),
         "skip": Boolean(),
     }
     info_keys = {

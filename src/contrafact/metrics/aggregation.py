@@ -10,12 +10,19 @@ import numpy as np
 import pandas as pd
 
 from ..models.classifier import Array
+from ..validation import Instance, Integer, brief, check_parameters
 from .evaluation import METRICS, RENAMED
 from .metric import Metric
 from .scores import OTHER_COLUMNS, Scores
 
 #: resampling counts held at once, which bounds memory
 MAX_ELEMENTS = 2**23
+
+_RULES = {
+    "frame": Instance(pd.DataFrame, "a DataFrame of scores"),
+    "n_resamples": Integer(at_least=1, at_most=10**7),
+    "random_state": Integer(at_least=0),
+}
 
 
 def aggregate(
@@ -86,9 +93,17 @@ def aggregate(
     >>> table.loc["valid", ["direction", "mean", "coverage", "n", "n_already"]].tolist()
     ['max', 0.75, 1.0, 4, 1]
     """
+    options = {"frame": frame, "n_resamples": n_resamples, "random_state": random_state}
+    check_parameters("aggregate", _RULES, options)
+    for name, columns in (("by", by), ("request", request)):
+        if not isinstance(columns, str | Sequence):
+            raise TypeError(f"{name} must be a column or a list of them, got {brief(columns)}.")
     by = [by] if isinstance(by, str) else list(by)
     request = [request] if isinstance(request, str) else list(request)
-    _check_columns(frame, [*by, *request])
+    if not request:
+        raise ValueError("request must name at least one column, got none.")
+    _check_columns(frame, "by", by)
+    _check_columns(frame, "request", request)
     if by and frame.empty:
         raise ValueError("The frame has no rows, so there is nothing to aggregate by.")
     directions = _directions(frame, [*by, *request], metrics)
@@ -200,12 +215,15 @@ def _divide(total: Array, count: Array) -> Array:
     return np.asarray(np.divide(total, count, out=undefined, where=count > 0))
 
 
-def _check_columns(frame: pd.DataFrame, declared: list[str]) -> None:
+def _check_columns(frame: pd.DataFrame, argument: str, declared: list[Any]) -> None:
     """Raise where a declared column is missing, or a column is there twice."""
+    columns = list(frame.columns)
     for name in declared:
-        if name not in frame:
-            columns = ", ".join(map(str, frame))
-            raise ValueError(f"The frame has no column {name!r}. Columns: {columns}.")
+        if name not in columns:
+            known = ", ".join(map(str, columns))
+            raise ValueError(
+                f"{argument}: the frame has no column {brief(name)}. Columns: {known}."
+            )
     twice = frame.columns[frame.columns.duplicated()]
     if len(twice):
         raise ValueError(f"The frame has two columns {twice[0]!r}; rename or drop one of them.")
@@ -221,7 +239,10 @@ def _directions(
     definitions.update({old: METRICS[new] for old, new in RENAMED.items()})
     if isinstance(frame, Scores):
         definitions.update(frame.metrics)
-    for metric in [metrics] if isinstance(metrics, Metric) else metrics:
+    given = [metrics] if isinstance(metrics, Metric) else metrics
+    if not isinstance(given, Sequence):
+        raise TypeError(f"metrics must be instances of Metric, got {brief(metrics)}.")
+    for metric in given:
         if not isinstance(metric, Metric):
             raise TypeError(f"metrics must be instances of Metric, got {metric!r}.")
         definitions[metric.name] = metric

@@ -12,6 +12,7 @@ from typing_extensions import override
 
 from ..engine.result import Counterfactuals
 from ..models.classifier import Array
+from ..models.eval_mode import in_eval_mode
 from ..nn.autoencoder_training import fit_autoencoder
 from ..nn.autoencoders import Autoencoder
 from ..prototypes.dissimilarity import elastic_distances
@@ -180,6 +181,7 @@ class OneClassSVM(Detector):
         from sklearn import svm
 
         machine = svm.OneClassSVM(nu=self.nu)
+        machine.random_state = 0  # no option of it; with None it draws from NumPy's global numbers
         machine.fit(inputs.require_reference().rows)
         return lambda x: -machine.decision_function(x)
 
@@ -273,6 +275,7 @@ class AutoencoderResidual(Detector):
         if isinstance(module, str):
             module = fit_autoencoder(module, reference.X.reshape(-1, *shape))
         _check_autoencoder(module, shape)
+        module = in_eval_mode(module, "autoencoder")
 
         known = _residuals(module, reference.rows)
         known = known.reshape(-1, shape[0])  # (all points, channels)

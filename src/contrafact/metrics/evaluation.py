@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ import pandas as pd
 from ..deprecation import warn_renamed
 from ..engine.result import Counterfactuals
 from ..models.classifier import Array
+from ..validation import Instance, brief, check_parameters
 from .behavior import BEHAVIOR
 from .counterfactual_sets import SETS
 from .distance import DISTANCE
@@ -103,6 +105,7 @@ def evaluate(
     >>> scores.left_out["dtw"]
     'is for series data; this result holds row data'
     """
+    check_parameters("evaluate", {"result": Instance(Counterfactuals)}, {"result": result})
     known = None if reference is None else Reference.read(reference, result)
     inputs = MetricInputs(
         known, model, explainer, other_model, autoencoder, other_models=other_models
@@ -167,6 +170,10 @@ def _asked_for(
 ) -> list[Metric]:
     """Return the metrics that were asked for; raise where one can't be computed."""
     asked = [metrics] if isinstance(metrics, str | Metric) else metrics
+    if not isinstance(asked, Sequence):
+        raise TypeError(
+            f"metrics must be names or instances of Metric, one or several; got {brief(metrics)}."
+        )
     chosen: list[Metric] = []
     taken = set()
     for metric in map(_as_metric, asked):
@@ -190,13 +197,23 @@ def _as_metric(metric: str | Metric) -> Metric:
     if isinstance(metric, Metric):
         return metric
     if not isinstance(metric, str):
-        raise TypeError(f"A metric is a name or an instance of Metric, got {metric!r}.")
+        raise TypeError(
+            f"metrics must be names or instances of Metric, one or several; got {brief(metric)}."
+        )
     if metric in RENAMED:
         warn_renamed(f"The metric {metric!r}", repr(RENAMED[metric]), stacklevel=5)
         metric = RENAMED[metric]
     if metric not in METRICS:
-        raise ValueError(f"The metric {metric!r} is unknown. Known: {', '.join(METRICS)}.")
+        raise ValueError(f"The metric {metric!r} is unknown. {_suggestion(metric)}")
     return METRICS[metric]()
+
+
+def _suggestion(name: str) -> str:
+    """Name the metrics that are called alike, or all."""
+    close = difflib.get_close_matches(name.lower(), METRICS)
+    if close:
+        return f"Did you mean {' or '.join(map(repr, close))}? metrics takes names of list_metrics."
+    return f"Known: {', '.join(METRICS)}; metrics takes these names."
 
 
 def _compute(

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..data.cleaning import describe_nonfinite
+from ..data.cleaning import as_float, describe_nonfinite
 from ..data.dataset import Dataset, as_labels
 from ..deprecation import warn_renamed
 from ..engine.result import Counterfactuals, as_numpy
@@ -53,17 +53,20 @@ class Reference:
     """
 
     def __init__(self, X: Any, y: Any = None) -> None:
-        self.X = as_numpy(X)
-        if self.X.dtype.kind == "f":
-            problem = describe_nonfinite(self.X, "The reference")
-            if problem:
-                raise ValueError(problem)
+        self.X = as_float(X, "reference")
+        if self.X.ndim < 2:
+            raise ValueError(
+                f"reference has shape {self.X.shape}. Accepted: rows of the shape of the instances."
+            )
+        problem = describe_nonfinite(self.X, "reference")
+        if problem:
+            raise ValueError(problem)
         size = int(np.prod(self.X.shape[1:]))
         rows = self.X.reshape(len(self.X), size)
         self.rows: Array = rows.astype(np.float64)
         self.labels: Array | None = None
         if y is not None:
-            self.labels = as_labels(as_numpy(y), "The reference's y", len(self.X))
+            self.labels = as_labels(y, "y of the reference", len(self.X))
         self._fitted: dict[Hashable, Any] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -116,7 +119,7 @@ class Reference:
         if row_shape != wanted or given[0] == 0:
             accepted = ", ".join(map(str, wanted))
             raise ValueError(
-                f"The reference has shape {given}; the instances of this result have shape "
+                f"reference has shape {given}; the instances of this result have shape "
                 f"{wanted}, so accepted is (m, {accepted}) with at least one row."
             )
 
@@ -128,8 +131,8 @@ class Reference:
         if known.intersection(result.classes.tolist()):
             return
         raise ValueError(
-            f"The reference's labels are {_listed(self.labels)}; the classes of this result are "
-            f"{_listed(result.classes)}."
+            f"The labels of the reference are {_listed(self.labels)}; "
+            f"the classes of this result are {_listed(result.classes)}."
         )
 
     def fitted(self, key: Hashable, fit: Callable[[], Any]) -> Any:

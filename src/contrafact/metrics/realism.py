@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from ..engine.result import Counterfactuals, as_numpy
 from ..models.classifier import Array
-from ..numerics import RealDifferences
+from ..numerics import RealDifferences, channel_correlations
 from .distance import nearest
 from .inputs import MetricInputs, Reference
 from .metric import Metric, flat_arrays, instance_shape
@@ -138,10 +138,11 @@ class ChannelCorrelationGap(Metric):
         step = max(1, MAX_ELEMENTS // (k * channels**2))
         for start in range(0, n, step):
             rows = slice(start, start + step)
-            near = _correlations(reference.rows[position[rows]].reshape(-1, k, *shape))
-            own = _correlations(x_cf[rows].reshape(-1, *shape))
-            difference = np.abs(own - near.mean(axis=1))
-            gap[rows] = difference[:, pairs[0], pairs[1]].mean(axis=1)
+            neighbors = reference.rows[position[rows]].reshape(-1, k, *shape)
+            near = channel_correlations(torch.from_numpy(neighbors)).mean(1)
+            own = channel_correlations(torch.from_numpy(x_cf[rows].reshape(-1, *shape)))
+            difference = (own - near).abs()
+            gap[rows] = difference[:, pairs[0], pairs[1]].mean(1).numpy()
         return gap
 
 
@@ -176,13 +177,3 @@ def edited_series(result: Counterfactuals) -> tuple[Tensor, Tensor]:
 def _series(reference: Reference, result: Counterfactuals) -> Tensor:
     """Return the reference rows as series, (m, channels, length)."""
     return torch.from_numpy(reference.rows.reshape(-1, *instance_shape(result)))
-
-
-def _correlations(series: Array) -> Array:
-    """Map series (..., channels, length) to correlations between channels, 0 where undefined."""
-    centered = series - series.mean(axis=-1, keepdims=True)
-    norm = np.linalg.norm(centered, axis=-1, keepdims=True)
-    # Of a constant channel, rounding of the mean leaves a rest that is no variation.
-    varies = norm > 1e-12 * np.linalg.norm(series, axis=-1, keepdims=True)
-    unit = np.divide(centered, norm, out=np.zeros_like(centered), where=varies)
-    return np.asarray(unit @ np.swapaxes(unit, -1, -2))

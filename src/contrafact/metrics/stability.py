@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 from typing_extensions import override
@@ -10,7 +11,7 @@ from typing_extensions import override
 from ..engine.result import Counterfactuals, as_numpy
 from ..models.classifier import Array
 from ..numerics.randomness import row_normal, row_seeds
-from ..validation import Real, check_parameters
+from ..validation import Real, Rule, check_parameters
 from .inputs import MetricInputs, ask_variants, classifier_of
 from .metric import Metric, flat_arrays
 
@@ -80,8 +81,10 @@ class NoiseSurvival(Metric):
     needs = frozenset({"model", "reference"})
     n_draws = 20
 
+    rules: ClassVar[Mapping[str, Rule]] = {"sigma": Real(above=0)}
+
     def __init__(self, sigma: float = 0.05) -> None:
-        check_parameters(type(self).__name__, {"sigma": Real(above=0)}, {"sigma": sigma})
+        check_parameters(type(self).__name__, self.rules, {"sigma": sigma})
         self.sigma = sigma
 
     @override

@@ -11,7 +11,14 @@ import numpy as np
 from ..engine.instances import Modality
 from ..engine.result import Counterfactuals
 from ..models.classifier import Array, Classifier, as_classifier
-from .case_models import FirstClasses, PrototypeModelWithFunction, train
+from ..validation import OneOf, Rule, check_parameters
+from .case_models import (
+    MODELS,
+    PROTOTYPE_MODELS,
+    FirstClasses,
+    PrototypeModelWithFunction,
+    train,
+)
 
 #: Shape of one instance of each kind of data.
 SHAPES: dict[str, tuple[int, ...]] = {
@@ -28,6 +35,10 @@ MODALITIES: dict[str, Modality] = {
     "row": "row",
 }
 LABELS = np.array(["a", "b", "c"])
+_RULES: dict[str, Rule] = {
+    "model_kind": OneOf(*MODELS, *PROTOTYPE_MODELS),
+    "data_kind": OneOf(*SHAPES),
+}
 
 
 @dataclass(frozen=True)
@@ -214,7 +225,6 @@ def make_data(data_kind: str, n: int, seed: int) -> tuple[Array, Array]:
     return X, LABELS[y]
 
 
-@cache
 def make_case(model_kind: str, data_kind: str) -> Case:
     """Make a case; the same arguments give the same object, so a model is trained once.
 
@@ -230,6 +240,13 @@ def make_case(model_kind: str, data_kind: str) -> Case:
     Case
         The case; its arrays are read-only.
     """
+    check_parameters("make_case", _RULES, {"model_kind": model_kind, "data_kind": data_kind})
+    return _make_case(model_kind, data_kind)
+
+
+@cache
+def _make_case(model_kind: str, data_kind: str) -> Case:
+    """Train a model and draw its data, once."""
     X_reference, y_reference = make_data(data_kind, 36, seed=1)
     X, _ = make_data(data_kind, 6, seed=2)
     model = train(model_kind, X_reference, y_reference)

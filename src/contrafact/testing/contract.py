@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from ..deprecation import renamed_value
 from ..explainers.support.explainer import Explainer
+from ..validation import Instance, ListOf, Nothing, brief, check_parameters
 from . import (
     committee_checks,
     constraint_checks,
@@ -42,6 +43,8 @@ CHECKS: dict[str, Check] = {
     for member in vars(module).values()
     if isinstance(member, Check)
 }
+_NAMES = Nothing() | ListOf(Instance(str), "names")
+RULES = {"explainer": Instance(Explainer), "models": _NAMES, "data": _NAMES, "checks": _NAMES}
 _RENAMED_CHECKS = {"k_distinct_or_told": "k_distinct_or_explained"}
 
 
@@ -94,6 +97,8 @@ def plan_checks(
     [('torch', ('pickle', 'bounds_hold')), ('linear', ('bounds_hold',)), \
 ('forest', ('pickle', 'bounds_hold')), ('callable', ('bounds_hold',))]
     """
+    values = {"explainer": explainer, "models": models, "data": data, "checks": checks}
+    check_parameters("check_explainer", RULES, values)
     names = [renamed_value("check", name, _RENAMED_CHECKS) for name in checks or CHECKS]
     _check_known("checks", names, CHECKS)
     _check_known("data", data or (), SHAPES)
@@ -112,7 +117,7 @@ def _check_known(parameter: str, names: Iterable[str], known: Collection[str]) -
     unknown = [name for name in names if name not in known]
     if unknown:
         accepted = ", ".join(map(repr, known))
-        raise ValueError(f"{parameter} {unknown} are unknown. Known: {accepted}.")
+        raise ValueError(f"{parameter} {brief(unknown)} are unknown. Known: {accepted}.")
 
 
 def _models_for(
@@ -178,8 +183,6 @@ def check_explainer(
     """
     import pandas as pd
 
-    if not isinstance(explainer, Explainer):
-        raise TypeError(f"explainer must be an Explainer object, got {explainer!r}.")
     plan = plan_checks(explainer, models=models, data=data, checks=checks)
     if not plan:
         raise ValueError(f"No case fits {explainer!r} with models={models}, data={data}.")

@@ -28,6 +28,7 @@ def plain_network(theta):
     return network, layers
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 @pytest.mark.parametrize("skip", [False, True])
 def test_stacked_weights_are_as_many_networks(skip):
     code_network = CodeNetwork(torch.zeros(SIZE).double(), D, skip)
@@ -70,6 +71,7 @@ def test_a_skip_starts_as_the_identity_and_can_leave_it():
     assert (gradient.abs().amax(1) > 0).all()
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 def test_a_trained_code_networkreproduces_codes():
     codes = normal(100, 2) @ normal(
         2, 16, seed=1
@@ -82,6 +84,7 @@ def test_a_trained_code_networkreproduces_codes():
     assert error(200) < 0.05 * float(codes.var()) < error(1) / 10
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 def test_the_code_networkis_seeded_and_leaves_the_random_state_alone():
     before = torch.get_rng_state()
     one = CodeNetwork.fit(normal(20, D), max_epochs=2, skip=False)

@@ -73,6 +73,7 @@ def test_a_dimension_that_never_varies_gets_a_spread_of_1():
     torch.testing.assert_close(space.spread[0], space.codes[:, 0].std(correction=0))
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 def test_an_autoencoder_of_other_instances_is_refused():
     with pytest.raises(
         ValueError, match=r"autoencoder takes instances of shape \(1, 9\); X holds \(1, 24\)"

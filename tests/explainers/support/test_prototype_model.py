@@ -17,7 +17,7 @@ from contrafact.explainers.support.prototype_model import (
     unwrap_prototype_model,
 )
 from contrafact.models import as_classifier
-from contrafact.models.classifier import Reshaped
+from contrafact.models.reshaped import Reshaped
 from contrafact.prototypes import GLVQ, GMLVQ, DeepLVQ, MedianLVQ, NearestMean
 
 X, Y = load_iris(return_X_y=True)

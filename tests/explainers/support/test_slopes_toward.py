@@ -20,6 +20,7 @@ def three_classes():
     return module, as_classifier(module, classes=[0, 1, 2])
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 def test_gradient_is_that_of_the_log_odds(three_classes):
     module, classifier = three_classes
     x = torch.randn(4, 2, 5, dtype=torch.float64)

@@ -7,10 +7,12 @@ from contextlib import contextmanager
 
 import torch
 from torch import Tensor
+from torch.utils.hooks import RemovableHandle
 
 from ...engine import Tasks
 from ...models.adapters import TorchClassifier
-from ...models.classifier import Classifier, Reshaped
+from ...models.classifier import Classifier
+from ...models.reshaped import Reshaped
 
 
 def activation_gain(tasks: Tasks) -> Tensor:
@@ -36,12 +38,15 @@ def activation_gain(tasks: Tasks) -> Tensor:
     gain = tasks.x.new_zeros(len(tasks), length)
     able = tasks.affords(2)
     asking = tasks.take(able)
-    head = _last_layer(tasks.classifier)
+    wrapped = _torch_classifier(tasks.classifier)
+    assert wrapped is not None
+    head = _last_layer(wrapped.module, tasks.classifier)
     assert head is not None
     both = Tasks.concat([asking, asking])
     with pooled_maps(tasks.classifier) as maps:
         both.ask(torch.cat([asking.guide, asking.x]))
-    if len(asking):
+    answered = sum(len(batch) for batch in maps)
+    if 0 < answered == len(both):  # the deadline may have cut the question
         h_guide, h_own = torch.cat(maps).tensor_split(2)
         weight = head.weight.detach()
         w = weight[asking.target] - weight[asking.label]
@@ -91,12 +96,28 @@ def pooled_maps(classifier: Classifier) -> Iterator[list[Tensor]]:
         this way.
     """
     maps: list[Tensor] = []
-    latest: list[Tensor] = []
-    module = _module_of(classifier)
-    head = _last_layer(classifier)
-    if module is None or head is None:
+    wrapped = _torch_classifier(classifier)
+    if wrapped is None or _last_layer(wrapped.module, classifier) is None:
         yield maps
         return
+    with wrapped.in_eval_mode.hooked() as module:
+        head = _last_layer(module, classifier)
+        assert head is not None
+        hooks = _collect(module, head, maps)
+        try:
+            yield maps
+        finally:
+            for hook in hooks:
+                hook.remove()
+
+
+def _collect(
+    module: torch.nn.Module,
+    head: torch.nn.Linear,
+    maps: list[Tensor],
+) -> list[RemovableHandle]:
+    """Register hooks that add to `maps` those whose mean over time enters the last layer."""
+    latest: list[Tensor] = []
 
     def note_output(
         module: torch.nn.Module,
@@ -116,24 +137,18 @@ def pooled_maps(classifier: Classifier) -> Iterator[list[Tensor]]:
 
     hooks = [part.register_forward_hook(note_output) for part in module.modules()]
     hooks.append(head.register_forward_pre_hook(compare_with_mean))
-    try:
-        yield maps
-    finally:
-        for hook in hooks:
-            hook.remove()
+    return hooks
 
 
-def _module_of(classifier: Classifier) -> torch.nn.Module | None:
+def _torch_classifier(classifier: Classifier) -> TorchClassifier | None:
+    """Return the classifier of a torch module, if it is one."""
     while isinstance(classifier, Reshaped):
         classifier = classifier.inner
-    return classifier.module if isinstance(classifier, TorchClassifier) else None
+    return classifier if isinstance(classifier, TorchClassifier) else None
 
 
-def _last_layer(classifier: Classifier) -> torch.nn.Linear | None:
+def _last_layer(module: torch.nn.Module, classifier: Classifier) -> torch.nn.Linear | None:
     """Return the last linear layer of a network, if it gives one number per class."""
-    module = _module_of(classifier)
-    if module is None:
-        return None
     layers = [part for part in module.modules() if isinstance(part, torch.nn.Linear)]
     if not layers or layers[-1].out_features != len(classifier.classes):
         return None

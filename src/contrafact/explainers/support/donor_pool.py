@@ -129,7 +129,7 @@ class DonorKnowledge:
 
         Slopes are the mean of the gradients at both ends, or the direction that separates the
         classes, scaled so that the whole way predicts the donor's own lead. Costs one model row
-        where the model has gradients.
+        where the model has gradients and the budget allows it.
 
         Parameters
         ----------
@@ -144,18 +144,26 @@ class DonorKnowledge:
             Slopes and leads.
         """
         index = donors.index.clamp(min=0)
-        if self.slopes is not None and bool(tasks.affords().all()):
-            here = log_odds_gradient(tasks.classifier, tasks.x, tasks.target)
-            tasks.oracle.charge(tasks.row)
-            slope = 0.5 * (here[:, None] + self.slopes[index]).double()
-        else:
-            apart = self.class_slopes[tasks.target, tasks.label][:, None]
-            # A model may use a value otherwise than this rule of thumb, but hardly against it.
-            helps = apart * (donors.x - tasks.x[:, None]) > 0
-            slope = torch.where(helps, apart, 0.0)
+        apart = self.class_slopes[tasks.target, tasks.label][:, None]
+        # A model may use a value otherwise than this rule of thumb, but hardly against it.
+        helps = apart * (donors.x - tasks.x[:, None]) > 0
+        slope = torch.where(helps, apart, 0.0)
+        if self.slopes is not None:
+            able = tasks.affords()
+            slope[able] = self._mean_slopes(tasks.take(able), index[able])
         proba = (self.proba[index] + LEAST_PROBABILITY).log().flatten(0, 1)
         target = tasks.target.repeat_interleave(index.shape[1])
         donor_lead = lead(proba, target).view(index.shape)
         here_lead = log_lead(tasks.before, tasks.target)
         slope = scaled_slopes(tasks, donors.x, slope, donor_lead, here_lead)
         return WayToDonors(slope, donor_lead)
+
+    def _mean_slopes(self, tasks: Tasks, index: Tensor) -> Tensor:
+        """Return the mean of the gradients at the instances and at their donors."""
+        assert self.slopes is not None
+        at_donors = self.slopes[index].double()
+        if len(tasks) == 0:
+            return at_donors
+        here = log_odds_gradient(tasks.classifier, tasks.x, tasks.target)
+        tasks.oracle.charge(tasks.row)
+        return 0.5 * (here.double()[:, None] + at_donors)

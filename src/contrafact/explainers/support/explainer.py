@@ -21,18 +21,22 @@ from ...deprecation import renamed_value
 from ...engine import Budget, Candidates, Constraints, Counterfactuals, Request, Tags, Tasks
 from ...engine.assembly import Part, assemble
 from ...engine.budget import Meter
-from ...engine.instances import Instances, Modality, read_instances, read_targets, wrap_model
+from ...engine.instances import Instances, Modality, read_instances, wrap_model
 from ...engine.isolation import describe_exception, isolate
-from ...engine.oracle import open_request
+from ...engine.opening import open_request
 from ...engine.progress import row_progress
+from ...engine.request import RULES as REQUEST_RULES
 from ...engine.request import OnError, Refinement
-from ...models.classifier import Array, Classifier
+from ...models.class_labels import read_targets
+from ...models.classifier import Array
 from ...models.committee import Committee, as_committee
+from ...models.labels import class_order_checked
 from ...models.verdict import Verdict
 from ...nn.retraining import make_committee
 from ...numerics.differences import RealDifferences
 from ...search.refinement import refiner
 from ...validation import Rule, check_parameters
+from .reference_classes import check_classes
 
 #: numbers a method works on at once; larger requests are split, which changes no result
 MAX_ELEMENTS = 2**23
@@ -149,6 +153,10 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
         labels = None if y is None else as_labels(y, "y", len(instances))
         classifier = wrap_model(model, instances)
         instances.check_names(classifier.feature_names, "the model")
+        classifier.probe(instances.values)
+        doubt = instances.doubt_layout()
+        if doubt is not None:
+            classifier.remarks.add(doubt)
         x = classifier.as_input(instances.values)
         classifier.infer_classes(x, labels)
         if self.tags.reference:
@@ -162,7 +170,8 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
         self._differences: RealDifferences | None = None
         self.__dict__.pop("committee_", None)
         try:
-            self._fit(x, labels)
+            with class_order_checked(classifier, x, labels):
+                self._fit(x, labels)
         except BaseException:
             self.__dict__ = before  # an explainer that was fitted before stays usable
             raise
@@ -197,7 +206,7 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
         k : int, default=1
             How many different counterfactuals per instance.
         budget : Budget, optional
-            Limits on the cost.
+            Limits on the cost; None: 2,000 model rows for each counterfactual.
         refine : bool, "minimal" or "believable", default=False
             Make the edits smaller: "minimal", or True, undoes all that is not needed, value by
             value; "believable" gives back whole stretches, their ends and amplitude, without new
@@ -225,24 +234,22 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
             name = type(self).__name__
             raise NotFittedError(f"{name} is not fitted; call fit(model, X, y) first.")
         self._check_all_parameters()
+        check_parameters("explain", REQUEST_RULES, {"progress": progress})
         request = Request(
             constraints=constraints,
             k=k,
             budget=budget,
             refine=refine,
             confidence=confidence,
-            committee=self._find_committee(committee),
             on_error=on_error,
             seed=0 if random_state is None else random_state,
         )
         request.check_supported(self.tags.constraints)
-        instances = read_instances(X, "X", self.modality_, self.tags.modalities)
-        if instances.shape != self.shape_:
-            raise ValueError(
-                f"X holds instances of shape {instances.shape}; fit saw {self.shape_}."
-            )
-        instances.check_names(self._names or self.classifier_.feature_names, "fit")
+        request.feasible_set(self.shape_, self.classifier_)
+        instances = self._read_instances(X)
         targets = read_targets(target, self.classifier_.classes, len(instances))
+        # Last, since a committee may have to be trained.
+        request = replace(request, committee=self._find_committee(committee))
         start = time.perf_counter()
         meter = request.meter(
             len(instances),
@@ -344,6 +351,16 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
         check_parameters(type(self).__name__, self.rules, values)
         self._check_parameters()
 
+    def _read_instances(self, X: Any) -> Instances:
+        """Read the argument X of `explain`, which has to be like that of `fit`."""
+        instances = read_instances(X, "X", self.modality_, self.tags.modalities)
+        if instances.shape != self.shape_:
+            raise ValueError(
+                f"X holds instances of shape {instances.shape}; fit saw {self.shape_}."
+            )
+        instances.check_names(self._names or self.classifier_.feature_names, "fit")
+        return instances
+
     def _check_channels(self, instances: Instances) -> None:
         channels = instances.shape[0]
         if not self.tags.multivariate and instances.modality != "row" and channels > 1:
@@ -357,42 +374,17 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
             name: value if isinstance(value, plain) else repr(value)
             for name, value in self.get_params(deep=False).items()
         }
-        return {
+        provenance = {
             "method": type(self).__name__,
             "parameters": parameters,
             "version": __version__,
             "seed": request.seed,
             "options": request.describe(),
         }
+        remarks = self.classifier_.remarks.texts
+        return {**provenance, "remarks": list(remarks)} if remarks else provenance
 
 
 def split_rows(n: int, size: int) -> list[Array]:
     """Return the numbers 0, ..., n - 1 in parts of at most `size`; no rows are one empty part."""
     return np.split(np.arange(n), range(size, n, size))
-
-
-def check_classes(classifier: Classifier, labels: Array | None) -> None:
-    """Raise ValueError unless model and labels have at least two classes, and the same ones.
-
-    Parameters
-    ----------
-    classifier : Classifier
-        The model.
-    labels : array or None
-        Labels of the reference rows.
-    """
-    classes = classifier.classes.tolist()
-    if len(classes) < 2:
-        raise ValueError(f"At least two classes are required; the model has one: {classes}.")
-    if labels is None:
-        return
-    found = np.unique(labels).tolist()
-    if len(found) < 2:
-        raise ValueError(
-            f"y holds one class only ({found}); reference data of two or more are needed."
-        )
-    unknown = set(found) - set(classes)
-    if unknown:
-        raise ValueError(
-            f"y holds labels {sorted(unknown)} that the model does not know. Classes: {classes}."
-        )

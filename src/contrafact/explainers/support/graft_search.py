@@ -10,16 +10,7 @@ from torch import Tensor
 from ...engine import Tasks
 from .graft_predictions import LEAST_SPREAD, LeadPredictions
 from .graft_tests import LooksReal, SurvivesNoise, log_lead
-from .graft_trials import (
-    Answers,
-    Effort,
-    Grafts,
-    Trial,
-    gumbel_numbers,
-    log_of,
-    smallest,
-    store,
-)
+from .graft_trials import Answers, Effort, Grafts, Trial, smallest, softmax_scores, store
 
 #: standard deviations of the lead under noise that a lead has to be above 0
 NOISE_MARGIN = 0.8
@@ -103,22 +94,9 @@ class GraftSearch:
         self.refused_by_rule = torch.zeros_like(tasks.row)
         self.refused_by_noise = torch.zeros_like(tasks.row)
         self.noise_survival = torch.full_like(self.before, torch.nan)
-        self.best = self._nothing()
+        self.best = Trial.unchanged(self.tasks.x)
         self.best_lead = torch.zeros_like(self.before)
-        self.settled = self._nothing()
-
-    def _nothing(self) -> Trial:
-        """Return the instances themselves, in place of grafts."""
-        nothing = torch.full_like(self.tasks.row, -1)
-        return Trial(
-            torch.arange(len(self.tasks), device=nothing.device),
-            self.tasks.x.clone(),
-            torch.full_like(self.before, torch.inf),
-            nothing,
-            nothing.clone(),
-            nothing.clone(),
-            nothing.clone(),
-        )
+        self.settled = Trial.unchanged(self.tasks.x)
 
     @property
     def found(self) -> Tensor:
@@ -147,8 +125,8 @@ class GraftSearch:
             self.closed[has_cut] |= similar
         self.taken.append(self.best.x_cf != self.tasks.x)
         self.too_similar = too_similar
-        self.best = self._nothing()
-        self.settled = self._nothing()
+        self.best = Trial.unchanged(self.tasks.x)
+        self.settled = Trial.unchanged(self.tasks.x)
         self.spent = torch.zeros_like(self.spent)
 
     def try_cut(self, cut: int, n_variants: int, step: int) -> None:
@@ -256,7 +234,7 @@ class GraftSearch:
         if identity is not None:
             name = identity[keep].gather(1, leaders.indices)
         seeds = self.tasks.take(active).seeds(turn)
-        score = GREED * log_of(leaders.values) + gumbel_numbers(seeds, name, stream)
+        score = softmax_scores(leaders.values.double() ** GREED, seeds, name, stream)
         count = min(self.effort.per_round, score.shape[1])
         place = score.topk(count, dim=1).indices
         return active, leaders.indices.gather(1, place)

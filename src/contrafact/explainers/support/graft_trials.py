@@ -90,6 +90,14 @@ class Trial:
     second_variant: Tensor
     second_cut: Tensor
 
+    @classmethod
+    def unchanged(cls, x: Tensor) -> Trial:
+        """Return instances (n, *shape) as they are, in place of candidates, of infinite size."""
+        task = torch.arange(len(x), device=x.device)
+        size = torch.full((len(x),), torch.inf, dtype=torch.float64, device=x.device)
+        nothing = [torch.full_like(task, -1) for _ in range(4)]
+        return cls(task, x.clone(), size, *nothing)
+
     def take(self, which: Tensor) -> Trial:
         """Return some of the candidates."""
         return Trial(*(values[which] for values in vars(self).values()))
@@ -159,32 +167,33 @@ def smallest(trial: Trial, lead: Tensor, improves: Tensor, n_tasks: int) -> Tens
     return by_size[order[order < len(by_size)]]
 
 
-def log_of(values: Tensor) -> Tensor:
-    """Return logarithms of numbers >= 0, finite for 0 too."""
-    return values.clamp_min(torch.finfo(torch.float32).tiny).log()
+def softmax_scores(weight: Tensor, seeds: Array, name: Tensor, stream: int) -> Tensor:
+    """Return scores whose largest are draws without replacement, by weight.
 
-
-def gumbel_numbers(seeds: Array, name: Tensor, stream: int) -> Tensor:
-    """Draw Gumbel numbers that belong to candidates.
-
-    The largest of log w + such a number is a draw with probability proportional to w. Every
-    candidate has its own number, wherever it is listed: near ties may be ordered otherwise in
-    another batch.
+    A score is log w plus a Gumbel number. Every candidate has its own number, wherever it is
+    listed: near ties may be ordered otherwise in another batch.
 
     Parameters
     ----------
+    weight : Tensor of shape (n, m)
+        Weights w >= 0 of the candidates of each task.
     seeds : array of uint64, shape (n,)
         Seed of each task.
     name : Tensor of int, shape (n, m)
-        Numbers that name the candidates of each.
+        Numbers that name the candidates.
     stream : int
         Stream of random numbers.
 
     Returns
     -------
     Tensor of float64, shape (n, m)
-        The numbers.
+        The scores.
     """
     own = fold_in(np.repeat(seeds, name.shape[1]), name.flatten().cpu().numpy())
     uniform = torch.from_numpy(row_uniform(own, 1, stream)).to(name.device).view(name.shape)
-    return -log_of(-log_of(uniform))
+    return _log(weight.double()) - _log(-_log(uniform))
+
+
+def _log(values: Tensor) -> Tensor:
+    """Return logarithms of numbers >= 0, finite for 0 too."""
+    return values.clamp_min(torch.finfo(values.dtype).tiny).log()

@@ -11,6 +11,7 @@ from torch import Tensor
 from typing_extensions import override
 
 from ...engine import Tasks
+from ...engine.deadline import evaluate_in_time
 from ...guides import Guide, NearestUnlikeCluster, NearestUnlikeNeighbor, NearestUnlikePrototype
 from ...models.classifier import Array
 from ...models.verdict import Verdict
@@ -165,16 +166,26 @@ class FallbackExplainer(Explainer):
         """Return the mask of the candidates that the committee puts in their class.
 
         A candidate on which the committee does not agree makes a poor guide: nothing on the way to
-        it may convince the committee. None where there is no committee.
+        it may convince the committee. None where there is no committee; without time to ask, none
+        is convincing.
         """
         committee = tasks.oracle.committee
         if committee is None:
             return None
         guide = self.guide_
-        wanted = torch.isin(guide.candidate_class_, tasks.target.unique())
-        convincing = torch.zeros_like(wanted)
-        votes = committee.votes(guide.candidates_[wanted], guide.candidate_class_[wanted])
-        convincing[wanted] = votes.all(0).to(wanted.device)
+        convincing = torch.isin(guide.candidate_class_, tasks.target.unique())
+        for member in committee.members:
+            which = convincing.nonzero().flatten()
+            verdict = evaluate_in_time(
+                member,
+                guide.candidates_[which],
+                tasks.oracle.meter.deadline,
+                lambda batch: None,
+            )
+            asked = which[: len(verdict.label)]
+            agrees = verdict.label.to(asked.device) == guide.candidate_class_[asked]
+            convincing = torch.zeros_like(convincing)
+            convincing[asked[agrees & verdict.is_finite().to(asked.device)]] = True
         return convincing
 
     def _fall_back(self, tasks: Tasks, x_cf: Tensor) -> tuple[Tensor, Tensor]:

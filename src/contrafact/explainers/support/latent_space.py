@@ -9,6 +9,7 @@ from torch import Tensor
 from typing_extensions import Self
 
 from ...engine import Tasks
+from ...models.eval_mode import in_eval_mode
 from ...nn.autoencoder_training import fit_autoencoder
 from ...nn.autoencoders import Autoencoder
 from ...numerics import broadcast_rows
@@ -70,6 +71,7 @@ class LatentSpace:
                 f"autoencoder takes instances of shape {autoencoder.shape}; X holds "
                 f"{tuple(X.shape[1:])}."
             )
+        autoencoder = in_eval_mode(autoencoder, "autoencoder")
         codes = _encode(autoencoder, X)
         spread = codes.std(0, correction=0)
         negligible = 1e-6 * float(spread.max())

@@ -163,11 +163,8 @@ class Population:
         best = merit.amin(1, keepdim=True)
         quality = torch.where(merit.isfinite(), best / merit, 0.0)
         quality = quality.clamp_min(1e-9)
-        return select_diverse(
-            self.x,
-            min(k, self.size),
-            quality,
-        )
+        chosen: Tensor = select_diverse(self.x, min(k, self.size), quality)
+        return chosen
 
     def individuals(self, which: Tensor) -> Tensor:
         """Return some individuals of each population.

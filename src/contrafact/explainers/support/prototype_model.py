@@ -12,7 +12,8 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 from torch import Tensor
 
 from ...models.adapters import EstimatorClassifier
-from ...models.classifier import Array, Classifier, Reshaped
+from ...models.classifier import Array, Classifier
+from ...models.reshaped import Reshaped
 
 #: scalers that map each feature linearly: distances behind them are still quadratic in the instance
 LINEAR_SCALERS = (StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler)

@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from ...guides.guide import to_numpy
+from ...process_state import keeping_random_numbers, keeping_threads
 
 #: standard deviation up to which a stretch counts as flat
 FLAT = 1e-8
@@ -61,6 +62,8 @@ class Shapelet:
         return nearest <= self.threshold, start
 
 
+@keeping_threads()
+@keeping_random_numbers()
 def mine_shapelets(
     X: Tensor,
     column: Tensor,
