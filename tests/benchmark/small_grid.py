@@ -32,6 +32,7 @@ class Liar(cf.NearestUnlike):
             **{
                 **vars(result),
                 "X_cf": X[result.source],
+                "cf_labels": result.target,
                 "valid": np.ones(n, bool),
                 "status": np.full(n, "valid"),
             }
@@ -60,7 +61,8 @@ class Blank(cf.NearestUnlike):
         result = super().explain(X, target, **options)[:-1]
         X_cf = np.array(result.X_cf)
         X_cf[::2] = np.nan
-        return Counterfactuals(**{**vars(result), "X_cf": X_cf})
+        object.__setattr__(result, "X_cf", X_cf)  # past the checks of the constructor
+        return result
 
 
 def small(**options):

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from score_table import table
 
-from contrafact.benchmark.blocks import block_means, ranks
+from contrafact.benchmark.blocks import block_means, finished_runs, ranks
 from contrafact.metrics import Metric
 
 
@@ -79,7 +79,36 @@ def test_a_cell_that_broke_down_counts():
 
 def test_what_no_method_has_a_score_for_is_left_out():
     frame = table([[1, 2], [np.nan, np.nan], [2, 1]])
-    assert ranks(frame, "l2").index.get_level_values("seed").tolist() == [0, 2]
+    assert ranks(frame, "l2").index.tolist() == ["toy00", "toy02"]
+
+
+def runs():
+    """Two data sets with three seeds each: a wins all runs on the first, b those on the second."""
+    by_run = [[1, 2], [1, 3], [1, 4], [5, 4], [6, 4], [7, 4]]
+    frame = table(by_run)
+    return frame.assign(
+        dataset=np.repeat(["first", "second"], 6), seed=np.tile(np.repeat(range(3), 2), 2)
+    )
+
+
+def test_blocks_are_data_sets_or_runs():
+    frame = runs()
+    assert ranks(frame, "l2").to_numpy().tolist() == [[1, 2], [2, 1]]
+    np.testing.assert_allclose(block_means(frame, "l2", blocks="datasets"), [[1, 3], [6, 4]])
+    assert len(ranks(frame, "l2", blocks="runs")) == 6
+    with pytest.raises(ValueError, match="blocks must be 'datasets' or 'runs', got 'seeds'"):
+        ranks(frame, "l2", blocks="seeds")
+
+
+def test_a_run_that_a_method_has_not_finished_counts_for_no_one():
+    """Without the rows of b in two runs on the second data set, one run is left there."""
+    frame = runs()
+    is_missing = (frame["explainer"] == "b") & (frame["dataset"] == "second") & (frame["seed"] > 0)
+    rest = frame[~is_missing]
+    np.testing.assert_allclose(block_means(rest, "l2", blocks="datasets"), [[1, 3], [5, 4]])
+    assert len(finished_runs(rest)) == 8
+    nothing = frame[(frame["explainer"] == "a") ^ (frame["dataset"] == "first")]
+    assert ranks(nothing, "l2").shape == (0, 2)
 
 
 def test_missing_columns_are_named(random_table):

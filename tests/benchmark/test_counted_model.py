@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
+from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
 
 from contrafact.benchmark.counted_model import CountedModel, OutOfBudget
 from contrafact.engine import Budget
@@ -58,3 +62,20 @@ def test_nobody_pays_after_an_error(counting, open_tasks):
         raise KeyError
     model.predict(X)
     assert first.oracle.meter.spent.tolist() == [0, 0, 0]
+
+
+def test_a_copy_is_counted_too(counting, open_tasks):
+    """Other libraries copy the estimator and ask the copy."""
+    model, (_, second, _) = open_model(counting, open_tasks)
+    copied = copy.deepcopy(model)
+    before = second.oracle.meter.spent.tolist()
+    with model.paid_by(second):
+        copied.predict(X[:2])
+    assert second.oracle.meter.spent.tolist() != before
+
+
+def test_it_passes_for_a_fitted_classifier(counting, open_tasks):
+    model, _ = open_model(counting, open_tasks)
+    check_is_fitted(model)
+    assert is_classifier(model)
+    assert (model.n_features_in_, model.n_timesteps_in_, model.n_dims_in_) == (5, 5, 1)

@@ -50,7 +50,7 @@ def test_toml(tmp_path):
     grid = Benchmark.from_toml(path)
     assert len(grid.cells()) == 4
     path.write_text(path.read_text() + "\n[classifier]\n")
-    with pytest.raises(ValueError, match=r"unknown keys \['classifier'\]"):
+    with pytest.raises(ValueError, match=r"'classifier' is unknown. Did you mean 'classifiers'\?"):
         Benchmark.from_toml(path)
 
 
@@ -61,6 +61,12 @@ def test_toml(tmp_path):
         ({"explainers": {}}, "explainers is empty"),
         ({"retrainings": -1}, "retrainings .*-1"),
         ({"explainers": ["LineSearch"]}, "explainers must be a table"),
+        ({"seeds": [0, -1]}, "seeds must be a whole number at least 0, got -1"),
+        ({"seeds": [1, 1]}, "seeds must differ"),
+        ({"instances": 0}, "instances must be a whole number at least 1 or None, got 0"),
+        ({"selection": "worst"}, "selection must be 'stratified', 'random' or 'all', got 'worst'"),
+        ({"metrics": "l2"}, "metrics must be a list of metrics or None, got 'l2'"),
+        ({"time_limit": -1}, "time_limit must be a number above 0 or None, got -1"),
     ],
 )
 def test_bad_grids(parts, message):

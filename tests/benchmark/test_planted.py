@@ -60,8 +60,11 @@ def test_planted_data_can_be_sent_to_another_process(planted):
     ("wrong", "said"),
     [
         ({"width": 30, "places": 2}, "places=2 of width=30 do not fit into length=48"),
-        ({"width": 1}, "width of at least 2"),
-        ({"n": 2}, "n must be at least 4"),
+        ({"width": 1}, "width must be a whole number at least 2"),
+        ({"n": 2}, "n must be a whole number at least 4"),
+        ({"noise": -3}, "noise must be a number at least 0"),
+        ({"random_state": None}, "random_state must be a whole number"),
+        ({"channels": "1"}, "channels must be a whole number"),
         ({"background": "pink"}, "background must be 'noise' or 'smooth', got 'pink'"),
     ],
 )

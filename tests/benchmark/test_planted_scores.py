@@ -1,6 +1,7 @@
 """Scores against planted truth: perfect for a perfect explainer, worse for the others."""
 
 import numpy as np
+import pytest
 
 from contrafact.benchmark import localization, optimality_gap, planted_series
 from contrafact.engine import Constraints, Counterfactuals
@@ -104,3 +105,17 @@ def test_partial_overlap_by_hand():
     found = localization(Counterfactuals.from_arrays(planted.model, X, X_cf, "present"), planted)
     late = found[planted.dataset.y_test == "absent"]
     np.testing.assert_allclose(late, np.tile([1 / 3, 0.5, 0.5], (len(late), 1)))
+
+
+def test_results_and_planted_data_are_told_apart():
+    planted = planted_series(20, 48)
+    X = planted.dataset.X_test
+    result = Counterfactuals.from_arrays(planted.model, X, X[::-1].copy())
+    with pytest.raises(TypeError, match="planted must be a Planted object, got None"):
+        localization(result, None)
+    with pytest.raises(TypeError, match="result must be a Counterfactuals object"):
+        optimality_gap(X, planted)
+    with pytest.raises(ValueError, match="norm must be 1, 2 or 'inf', got 3"):
+        optimality_gap(result, planted, 3)
+    with pytest.raises(ValueError, match="accepted: counterfactuals of planted instances"):
+        localization(result, planted_series(20, 40))

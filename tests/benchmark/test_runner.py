@@ -2,21 +2,22 @@
 
 import os
 import signal
-import subprocess
-import sys
-import textwrap
 import threading
 import time
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from small_grid import METRICS, Crasher, comparable, small, toy
 
 from contrafact.benchmark import Benchmark, Store, progress_of, run
+
+#: networks that a test makes, and libraries that it calls itself, draw from the global generators
+pytestmark = pytest.mark.usefixtures("own_random_numbers")
 
 
 def test_every_request_has_its_rows(whole):
@@ -93,52 +94,45 @@ def test_retrained_classifiers_judge_survival(tmp_path):
     assert frame["survival"].nunique() > 1
 
 
-KILLED = """
-    import sys
-    sys.path.insert(0, {here!r})
-    from small_grid import small
-    small().run({folder!r}, n_jobs=2, progress=False)
-"""
+def test_under_fire_nothing_is_lost_or_written_twice(monkeypatch):
+    """A few kills of the process that runs the grid and of its children; the script kills 100."""
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "benchmarks")
+    from kills import under_fire
+
+    record = under_fire(kills=2, seeds=1, pause=0.5, kinds=("here",))
+    assert sum(record.kills.values()) == 2
+    assert record.cells == 12 * record.grids
+    assert (record.twice, record.different, record.left, record.stuck) == (0, 0, 0, 0)
 
 
-def test_killed_ten_times_nothing_is_lost_or_run_twice(whole, tmp_path):
-    program = textwrap.dedent(KILLED).format(here=str(Path(__file__).parent), folder=str(tmp_path))
-    rng = np.random.default_rng(0)
-    seen = {}
-    for _ in range(10):
-        process = subprocess.Popen([sys.executable, "-c", program])
-        done = (
-            len(list((tmp_path / "cells").glob("*.parquet")))
-            if (tmp_path / "cells").exists()
-            else 0
-        )
-        deadline = time.monotonic() + 60
-        # At a random moment after it got going: some cells further than it was, or in the middle of
-        # one.
-        while process.poll() is None and time.monotonic() < deadline:
-            now = len(list(tmp_path.glob("cells/*.parquet"))) + len(
-                list(tmp_path.glob("models/*.pkl"))
-            )
-            if now > done:
-                break
-            time.sleep(0.02)
-        time.sleep(rng.uniform(0, 0.3))
-        process.kill()  # its own children find their input closed, and leave
-        process.wait()
-        for path in (tmp_path / "cells").glob("[!.]*.parquet"):
-            assert seen.setdefault(path, path.stat().st_mtime_ns) == path.stat().st_mtime_ns
-    frame = small().run(tmp_path, n_jobs=2, progress=False)
-    pd.testing.assert_frame_equal(comparable(frame), comparable(whole[1]))
-    assert all(path.stat().st_mtime_ns == at for path, at in seen.items())
+def test_a_full_disk_loses_nothing_that_was_written(monkeypatch, tmp_path):
+    """The run ends with the error; the next one goes on."""
+    write = Store.write
+    written = []
+
+    def full(self, cell, frame, arrays):
+        if len(written) == 2:
+            raise OSError(28, "No space left on device")
+        written.append(cell)
+        write(self, cell, frame, arrays)
+
+    monkeypatch.setattr(Store, "write", full)
+    with pytest.raises(OSError, match="No space left"):
+        small().run(tmp_path, progress=False)
+    monkeypatch.setattr(Store, "write", write)
+    states = [Store(tmp_path).state(cell).state for cell in small().cells()]
+    assert states.count("done") == 2 and states.count("missing") == 6
 
 
-def test_a_cluster_gives_the_same_table_and_survives_a_worker(whole, tmp_path):
+def test_a_cluster_gives_the_same_table_and_survives_a_worker(whole, tmp_path, monkeypatch):
     from distributed import Client, LocalCluster
 
     def kill_soon(pid):
         while not list(tmp_path.glob("models/*.pkl")):
             time.sleep(0.05)
         os.kill(pid, signal.SIGKILL)
+
+    monkeypatch.setattr("contrafact.benchmark.workers.LOOK", 0.1)
 
     options = {
         "n_workers": 2,
@@ -152,3 +146,13 @@ def test_a_cluster_gives_the_same_table_and_survives_a_worker(whole, tmp_path):
         threading.Thread(target=kill_soon, args=(pid,), daemon=True).start()
         frame = small().run(tmp_path, scheduler=cluster.scheduler_address, progress=False)
     pd.testing.assert_frame_equal(comparable(frame), comparable(whole[1]))
+
+
+def test_a_cluster_without_workers_is_given_up(monkeypatch, tmp_path):
+    from distributed import LocalCluster
+
+    monkeypatch.setattr("contrafact.benchmark.workers.LOOK", 0.1)
+    monkeypatch.setattr("contrafact.benchmark.workers.PATIENCE", 0.5)
+    options = {"n_workers": 0, "host": "127.0.0.1", "dashboard_address": None}
+    with LocalCluster(**options) as cluster, pytest.raises(ConnectionError, match="no workers"):
+        small().run(tmp_path, scheduler=cluster.scheduler_address, progress=False)

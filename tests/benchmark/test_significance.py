@@ -75,7 +75,7 @@ def test_holm_by_hand():
 
 def test_wilcoxon_holm_is_scipys_corrected(random_table):
     found = wilcoxon_holm(random_table, "l2", 0.05)
-    scores = random_table.pivot(index="seed", columns="explainer", values="l2")
+    scores = random_table.pivot(index="dataset", columns="explainer", values="l2")
     raw = [
         stats.wilcoxon(scores[a], scores[b]).pvalue
         for a, b in zip(found.pairs.a, found.pairs.b, strict=True)
@@ -114,6 +114,18 @@ def test_cliques_are_maximal_and_complete(random_table):
 
 
 @pytest.mark.parametrize("test", [friedman, nemenyi, wilcoxon_holm])
+def test_blocks_are_stated_and_runs_are_offered(test, random_table):
+    """Each row is a data set; as seeds of one data set, the same rows are runs."""
+    over_datasets = test(random_table, "l2")
+    assert (over_datasets.blocks, over_datasets.n_blocks) == ("datasets", 12)
+    repeats = random_table.assign(seed=random_table["dataset"], dataset="one")
+    over_runs = test(repeats, "l2", blocks="runs")
+    assert (over_runs.blocks, over_runs.n_blocks) == ("runs", 12)
+    with pytest.raises(ValueError, match=r'2 blocks \(data sets\), got 5 and 1. blocks="runs"'):
+        test(repeats, "l2")
+
+
+@pytest.mark.parametrize("test", [friedman, nemenyi, wilcoxon_holm])
 def test_too_little_to_compare_is_refused(test):
     with pytest.raises(ValueError, match=r"at least 2 methods and 2 blocks .* got 2 and 1"):
         test(table([[1, 2]]), "l2")
@@ -123,5 +135,21 @@ def test_too_little_to_compare_is_refused(test):
 
 @pytest.mark.parametrize("test", [nemenyi, wilcoxon_holm])
 def test_alpha_is_checked(test, random_table):
-    with pytest.raises(ValueError, match="alpha must lie strictly between 0 and 1, got 5"):
-        test(random_table, "l2", 5)
+    for wrong in (5, 0, None, "0.05", [0.05]):
+        with pytest.raises(ValueError, match="alpha must be a number above 0 and below 1"):
+            test(random_table, "l2", wrong)
+
+
+@pytest.mark.parametrize("wrong", [None, 3, {"l2": [1]}, np.zeros((2, 2))])
+def test_a_table_is_a_frame(wrong):
+    with pytest.raises(TypeError, match="frame must be a DataFrame"):
+        friedman(wrong, "l2")
+
+
+def test_the_arguments_of_a_table_are_named(random_table):
+    with pytest.raises(ValueError, match="metric must be the name of a metric or a Metric, got 3"):
+        friedman(random_table, 3)
+    with pytest.raises(ValueError, match="failed_worst must be True or False, got 'no'"):
+        friedman(random_table, "l2", failed_worst="no")
+    with pytest.raises(ValueError, match="column 'l2' of frame has dtype"):
+        friedman(random_table.assign(l2="near"), "l2")

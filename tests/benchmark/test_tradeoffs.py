@@ -61,14 +61,17 @@ def test_sensitivity_shares_ties_and_follows_its_seed(random_table):
     assert not one.equals(other)
 
 
-@pytest.mark.parametrize("weights", [{}, {"l2": -1.0}, {"l2": 0.0}, {"l2": np.nan}])
+@pytest.mark.parametrize(
+    "weights",
+    [{}, {"l2": -1.0}, {"l2": 0.0}, {"l2": np.nan}, {"l2": "1"}, {3: 1}, ["l2"], None],
+)
 def test_weights_are_checked(random_table, weights):
     with pytest.raises(ValueError, match="weights must be"):
         scalarize(random_table, weights)
 
 
 def test_correlations_are_spearmans_of_what_is_better(random_table):
-    one = random_table[random_table["seed"] == 0]
+    one = random_table[random_table["dataset"] == "toy00"]
     found = correlations(one, ["l2", "sparsity", "target_confidence"])
     assert found.loc["l2", "sparsity"] == pytest.approx(
         stats.spearmanr(one["l2"], one["sparsity"]).statistic
@@ -86,6 +89,18 @@ def test_hard_data_make_no_correlation():
 
 
 def test_lists_of_metrics_are_checked(random_table):
-    for wrong in ("l2", [], ["l2", "l2"]):
-        with pytest.raises(ValueError, match="a list of different metrics"):
+    for wrong in ("l2", {"l2"}, [3], None):
+        with pytest.raises(ValueError, match="metrics must be a list of metrics"):
             pareto_front(random_table, wrong)
+    for wrong in ([], ["l2", "l2"]):
+        with pytest.raises(ValueError, match="metrics must be different metrics, at least one"):
+            pareto_front(random_table, wrong)
+
+
+@pytest.mark.parametrize(
+    "option", [{"draws": 0}, {"draws": 2.5}, {"concentration": "1"}, {"random_state": None}]
+)
+def test_options_of_a_sensitivity_are_checked(random_table, option):
+    (name,) = option
+    with pytest.raises(ValueError, match=f"sensitivity: {name} must be"):
+        sensitivity(random_table, {"l2": 1}, **option)

@@ -1,5 +1,6 @@
 """`contrafact bench`, from run to report."""
 
+import pytest
 from typer.testing import CliRunner
 
 from contrafact.cli import app
@@ -12,7 +13,7 @@ def test_bench_from_run_to_report(tmp_path):
         datasets = ["ItalyPowerDemand"]
         seeds = [0, 1]
         instances = 3
-        metrics = ["valid", "l2"]
+        metrics = ["valid", "l2", "dtw_lof"]
         classifiers.LR = { model = "sklearn.linear_model:LogisticRegression", max_iter = 500 }
         explainers.nearest = "NearestUnlike"
         explainers.line = "LineSearch"
@@ -31,3 +32,59 @@ def test_bench_from_run_to_report(tmp_path):
         )
     told = CliRunner().invoke(app, ["bench", "report", str(folder), "--out", str(page)], env=wide)
     assert told.exit_code == 0 and "| nearest | 1 [1, 1] |" in page.read_text()
+    assert "dtw_lof ↓" in page.read_text() and page.with_suffix(".tex").exists()
+    assert "nearest,dtw_lof," in page.with_suffix(".csv").read_text()
+
+    # What is missing or damaged is told, and blocks nothing.
+    one, other, *_ = sorted((folder / "cells").glob("*.parquet"))
+    one.unlink()
+    other.write_bytes(b"half")
+    told = CliRunner().invoke(app, ["bench", "report", str(folder), "--out", str(page)], env=wide)
+    assert told.exit_code == 0 and "**Not finished: 2 of 4 cells are missing**" in page.read_text()
+    told = CliRunner().invoke(app, ["bench", "status", str(folder)], env=wide)
+    assert told.exit_code == 0 and f"1 damaged cell: {other}" in told.output
+
+
+def test_failed_cells_are_told_with_their_reasons(tmp_path):
+    grid = tmp_path / "grid.toml"
+    grid.write_text(
+        """
+        datasets = ["ItalyPowerDemand"]
+        instances = 3
+        time_limit = 0.001
+        classifiers.LR = "sklearn.linear_model:LogisticRegression"
+        explainers.nearest = "NearestUnlike"
+        explainers.line = "LineSearch"
+        """
+    )
+    told = CliRunner().invoke(app, ["bench", "run", str(grid), str(tmp_path / "cells")])
+    assert told.exit_code == 1
+    text = " ".join(told.output.split())
+    assert "2 × the classifier could not be trained: ended after 0.001 seconds" in text
+    page = tmp_path / "page.md"
+    report = ["bench", "report", str(tmp_path / "cells"), "--out", str(page)]
+    assert CliRunner().invoke(app, report).exit_code == 0
+    assert "2 cells failed:" in page.read_text()
+
+
+@pytest.mark.parametrize("command", [["status"], ["resume"], ["report", "--out", "page.md"]])
+def test_a_folder_that_is_not_there_is_not_made(command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    told = CliRunner().invoke(app, ["bench", *command[:1], "none", *command[1:]])
+    assert told.exit_code == 2 and "The folder none does not exist." in told.output
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_mistake_in_the_grid_is_told_before_anything_runs(tmp_path):
+    grid = tmp_path / "grid.toml"
+    grid.write_text(
+        """
+        datasets = ["ItalyPowerDemand"]
+        metrics = ["sparsty"]
+        classifiers.LR = "sklearn.linear_model:LogisticRegression"
+        explainers.line = "LineSearch"
+        """
+    )
+    told = CliRunner().invoke(app, ["bench", "run", str(grid), str(tmp_path / "cells")])
+    assert told.exit_code == 2 and "Did you mean 'sparsity'?" in told.output
+    assert not (tmp_path / "cells").exists()

@@ -13,6 +13,9 @@ from typer.testing import CliRunner
 from contrafact.cli import app, explain_request
 from contrafact.cli.console import to_json_types
 
+#: networks that a test makes, and libraries that it calls itself, draw from the global generators
+pytestmark = pytest.mark.usefixtures("own_random_numbers")
+
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
 
 
@@ -35,45 +38,63 @@ def test_json_is_strict():
         (["nowhere.pt", "split.npz"], r"model 'nowhere\.pt' does not exist"),
         (["my_model:nothing", "split.npz"], r"no 'nothing' in it"),
         (["weights.pt", "split.npz"], r"--network"),
-        (["script.pt", "nowhere.npz"], r"'nowhere\.npz' does not exist"),
-        (["script.pt", "gunpont"], r"Did you mean 'GunPoint'"),
+        (["script.pt", "--trust", "nowhere.npz"], r"'nowhere\.npz' does not exist"),
+        (["script.pt", "--trust", "gunpont"], r"Did you mean 'GunPoint'"),
         (
-            ["script.pt", "GunPoint"],
+            ["script.pt", "--trust", "GunPoint"],
             r"cannot answer for an instance of shape \(1, 150\): mat1 and mat2",
         ),
-        (["script.pt", "JapaneseVowels"], r"unequal lengths"),
+        (["script.pt", "--trust", "JapaneseVowels"], r"unequal lengths"),
         (
-            ["script.pt", "split.npz", "--target", "3"],
+            ["script.pt", "split.npz", "--trust", "--target", "3"],
             r"--target '3' is not a class .* Classes: '1', '2'",
         ),
         (
-            ["script.pt", "split.npz", "--method", "CELLS"],
+            ["script.pt", "split.npz", "--trust", "--method", "CELLS"],
             r"Did you mean CELS\? Methods: CELS, CoMTE",
         ),
-        (["script.pt", "split.npz", "--rows", "5:9"], r"'5:9' is not within the 7 rows, 0 to 6"),
-        (["script.pt", "split.npz", "--rows", "a"], r"'a' is not a row\. Accepted: 0:40"),
-        (["script.pt", "split.npz", "--freeze", "20:30"], r"'20:30' is not a window within 0:24"),
-        (["script.pt", "split.npz", "--freeze", "ch 1"], r"'ch 1' is not understood.*'0:90'"),
         (
-            ["script.pt", "split.npz", "--bounds", "2:1"],
+            ["script.pt", "split.npz", "--trust", "--rows", "5:9"],
+            r"'5:9' is not within the 7 rows, 0 to 6",
+        ),
+        (
+            ["script.pt", "split.npz", "--trust", "--rows", "a"],
+            r"'a' is not a row\. Accepted: 0:40",
+        ),
+        (
+            ["script.pt", "split.npz", "--trust", "--freeze", "20:30"],
+            r"'20:30' is not a window within 0:24",
+        ),
+        (
+            ["script.pt", "split.npz", "--trust", "--freeze", "ch 1"],
+            r"'ch 1' is not understood.*'0:90'",
+        ),
+        (
+            ["script.pt", "split.npz", "--trust", "--bounds", "2:1"],
             r"lowest value, 2, is above the highest, 1",
         ),
         (
-            ["script.pt", "split.npz", "--bounds", "x=0:1"],
+            ["script.pt", "split.npz", "--trust", "--bounds", "x=0:1"],
             r"no channel 'x'\. There are channel 0 to 0",
         ),
-        (["script.pt", "split.npz", "--confidence", "1.5"], r"above 0 and below 1, got 1\.5"),
-        (["script.pt", "split.npz", "--calls", "3"], r"calls=3 is too small"),
         (
-            ["script.pt", "split.npz", "--reference", "GunPoint"],
+            ["script.pt", "split.npz", "--trust", "--confidence", "1.5"],
+            r"above 0 and below 1, got 1\.5",
+        ),
+        (["script.pt", "split.npz", "--trust", "--calls", "3"], r"calls=3 is too small"),
+        (
+            ["script.pt", "split.npz", "--trust", "--reference", "GunPoint"],
             r"shape \(1, 150\), split\.npz of \(1, 24\)",
         ),
         (
-            ["script.pt", "split.npz", "--report", "why.pdf"],
+            ["script.pt", "split.npz", "--trust", "--report", "why.pdf"],
             r"--report why\.pdf has suffix '\.pdf'",
         ),
-        (["script.pt", "split.npz", "--report", "no/why.html"], r"the folder no does not exist"),
-        (["script.pt", "split.npz", "--save", "split.npz"], r"would overwrite an input"),
+        (
+            ["script.pt", "split.npz", "--trust", "--report", "no/why.html"],
+            r"the folder no does not exist",
+        ),
+        (["script.pt", "split.npz", "--trust", "--save", "split.npz"], r"would overwrite an input"),
         ([*IRIS, "--method", "CELS"], r"CELS takes series data, not row data"),
         (
             [*IRIS, "--freeze", "sepals"],
@@ -114,7 +135,7 @@ def test_faults_of_the_program_are_not_hidden(ask, monkeypatch):
         raise KeyError("a fault")
 
     monkeypatch.setattr(explain_request, "_explain", broken)
-    assert isinstance(ask("script.pt", "split.npz").exception, KeyError)
+    assert isinstance(ask("script.pt", "split.npz", "--trust").exception, KeyError)
     told = CliRunner().invoke(app, ["--debug", "explain", "nowhere.pt", "split.npz"])
     assert isinstance(told.exception, FileNotFoundError)
 
@@ -124,7 +145,7 @@ def test_stopping_is_quiet(ask, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(explain_request, "_explain", stopped)
-    told = ask("script.pt", "split.npz")
+    told = ask("script.pt", "split.npz", "--trust")
     assert told.exit_code == 130 and told.stderr.endswith("Stopped.\n")
 
 
@@ -152,5 +173,5 @@ def test_warnings_are_notes_of_one_line(ask, monkeypatch):
         raise ValueError("and an error")
 
     monkeypatch.setattr(explain_request, "_explain", warned)
-    told = ask("script.pt", "split.npz", "--method", "NearestUnlike")
+    told = ask("script.pt", "split.npz", "--trust", "--method", "NearestUnlike")
     assert told.stderr.endswith("Note: first line\nError: and an error\n")

@@ -48,14 +48,14 @@ def test_evaluate(ask, answer, tmp_path):
     )
     # A .csv has the labels 1 and 2, the model '1' and '2'.
     nearest = ("--method", "NearestUnlike", "--no-refine")
-    ask("script.pt", "split.npz", *nearest, "--save", tmp_path / "days.npz")
+    ask("script.pt", "split.npz", "--trust", *nearest, "--save", tmp_path / "days.npz")
     days = answer(
         tmp_path / "days.npz", "--reference", "labeled.csv", "--metric", "ynn", command="evaluate"
     )
     assert days["results"]["days"]["metrics"]["ynn"]["mean"] > 0.5
     for args, reason in [
         ([line, "--metric", "lof"], "The metric 'lof' needs more than the result"),
-        ([line, "--metric", "nice"], "The metric 'nice' is unknown"),
+        ([line, "--metric", "nice"], "metric 'nice' is unknown"),
         ([line, "--save", tmp_path / "t.txt"], "has suffix '.txt'"),
         (["iris.csv"], "is not a saved Counterfactuals"),
         (["gone.npz"], "gone.npz"),

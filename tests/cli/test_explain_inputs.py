@@ -4,14 +4,17 @@ import pytest
 import torch
 from sample_files import IRIS
 
+#: networks that a test makes, and libraries that it calls itself, draw from the global generators
+pytestmark = pytest.mark.usefixtures("own_random_numbers")
+
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
 
 
 @pytest.mark.parametrize(
     "model",
     [
-        ["script.pt"],
-        ["flat.pt"],
+        ["script.pt", "--trust"],
+        ["flat.pt", "--trust"],
         ["weights.pt", "--network", "my_model:make"],
         ["weights.pt", "--network", "my_model:network"],
         ["my_model:logistic"],
@@ -42,7 +45,7 @@ def test_every_kind_of_model(answer, model):
     ids=lambda data: data[0] if isinstance(data, list) else None,
 )
 def test_every_kind_of_data(answer, data, n):
-    told = answer("script.pt", *data, "--method", "NearestUnlike", "--no-refine")
+    told = answer("script.pt", "--trust", *data, "--method", "NearestUnlike", "--no-refine")
     assert told["modality"] == "series"
     rows = told["methods"][0]["rows"]
     assert len(rows) == n and all(row["valid"] for row in rows)
@@ -59,10 +62,14 @@ def test_columns_go_by_name(answer):
 
 
 def test_two_hundred_rows_unless_said_otherwise(ask, answer):
-    told = answer("script.pt", "ItalyPowerDemand", "--method", "NearestUnlike", "--no-refine")
+    told = answer(
+        "script.pt", "--trust", "ItalyPowerDemand", "--method", "NearestUnlike", "--no-refine"
+    )
     assert told["methods"][0]["asked"] == 200
     assert "Explaining the first 200 of 1029 series; --rows chooses others." in told["notes"]
-    told = answer("script.pt", "ItalyPowerDemand", "--method", "NearestUnlike", "--rows", "700,3:5")
+    told = answer(
+        "script.pt", "--trust", "ItalyPowerDemand", "--method", "NearestUnlike", "--rows", "700,3:5"
+    )
     assert [row["source"] for row in told["methods"][0]["rows"]] == [700, 3, 4]
 
 
@@ -77,9 +84,21 @@ def test_outputs_in_another_order_are_noticed(ask, shelf, tmp_path):
         "--method",
         "NearestUnlike",
     )
-    assert (
-        "of the labels. Its outputs were read as the classes '1', '2', in this order. Check"
-        in told.stderr
-    )
+    assert told.stderr.count("outputs are read as '1', '2', in this order") == 1
+    assert "--classes 2,1" in told.stderr
     told = ask("weights.pt", "split.npz", "--network", "my_model:make", "--method", "NearestUnlike")
     assert "order" not in told.stderr
+
+
+def test_classes_may_be_named_in_their_order(ask, answer, shelf, tmp_path):
+    weights = torch.load(shelf / "weights.pt")
+    torch.save({name: value.flip(0) for name, value in weights.items()}, tmp_path / "flipped.pt")
+    options = ("split.npz", "--network", "my_model:make", "--method", "NearestUnlike")
+    expected = answer("weights.pt", *options)
+    told = answer(tmp_path / "flipped.pt", *options, "--classes", "2,1")
+    assert told["classes"] == ["2", "1"]
+    assert not any("order" in note for note in told["notes"])
+    for one, other in zip(expected["methods"][0]["rows"], told["methods"][0]["rows"], strict=True):
+        assert (one["label"], one["cf_label"]) == (other["label"], other["cf_label"])
+    told = ask(tmp_path / "flipped.pt", *options, "--classes", "2,1,3")
+    assert told.exit_code == 2 and "2 outputs per row, but classes has 3" in told.stderr

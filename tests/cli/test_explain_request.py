@@ -26,8 +26,18 @@ def test_a_pickle_needs_trust(ask, shelf):
     )
 
 
+def test_torchscript_needs_trust(ask):
+    told = ask("script.pt", "split.npz")
+    assert told.exit_code == 2 and told.stdout == ""
+    assert "script.pt is TorchScript: it is a program that runs when" in told.stderr
+    assert "If you made it, or trust who did, pass trust=True (--trust)" in told.stderr
+
+
 def test_default_methods(ask, answer, shelf):
-    assert answer("script.pt", "split.npz", "--rows", "0")["methods"][0]["method"] == "Graft"
+    assert (
+        answer("script.pt", "split.npz", "--trust", "--rows", "0")["methods"][0]["method"]
+        == "Graft"
+    )
     told = answer(*IRIS, "--rows", "0:3")
     (method,) = told["methods"]
     assert method["method"] == "Graft" and not method["options"]["refine"]
@@ -146,6 +156,7 @@ def test_limits_are_kept_in_what_is_saved(ask, tmp_path):
     told = ask(
         "script.pt",
         "split.npz",
+        "--trust",
         "--method",
         "LineSearch",
         "--freeze",

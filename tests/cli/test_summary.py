@@ -42,7 +42,7 @@ def test_several_methods_side_by_side(ask, tmp_path):
 
 
 def test_failures_are_told_and_nothing_reached_is_exit_code_1(ask):
-    told = ask("script.pt", "split.npz", "--freeze", "0:24", "--method", "NearestUnlike")
+    told = ask("script.pt", "split.npz", "--trust", "--freeze", "0:24", "--method", "NearestUnlike")
     assert told.exit_code == 1
     assert "0 of 7 now get the class that was asked for." in told.stdout
     assert len(re.findall(r"row \d: not reached \(infeasible\)", told.stdout)) == 5
@@ -60,5 +60,5 @@ def test_json_says_what_changed(answer):
         }
         assert all(before != after for before, after in row["changes"].values())
         assert row["sentence"].startswith("To be called ")
-    (series,) = answer("script.pt", "split.npz", "--rows", "0")["methods"][0]["rows"]
+    (series,) = answer("script.pt", "split.npz", "--trust", "--rows", "0")["methods"][0]["rows"]
     assert "t = " in series["sentence"] and "changes" not in series

@@ -15,9 +15,9 @@ def table(names, blocks=12, step=0.6):
     k = len(names)
     return pd.DataFrame(
         {
-            "dataset": "toy",
+            "dataset": [f"toy{block:02d}" for block in range(blocks) for _ in range(k)],
             "classifier": "net",
-            "seed": np.repeat(np.arange(blocks), k),
+            "seed": 0,
             "instance": 0,
             "explainer": names * blocks,
             "l2": (rng.normal(size=(blocks, k)) + step * np.arange(k) + 5).ravel(),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -19,12 +21,14 @@ def make():
         n = len(proba)
         cf_labels = classes[np.nan_to_num(cf_proba).argmax(1)]
         target = np.repeat(classes[1], n) if target is None else np.array(target)
-        valid = (cf_labels == target) & ~np.isnan(cf_proba).any(1)
+        silent = np.isnan(proba).any(1) | np.isnan(cf_proba).any(1)
+        valid = (cf_labels == target) & ~silent
+        status = np.where(valid, "valid", np.where(silent, "error", "invalid"))
         fields = {
             "source": np.arange(n),
             "labels": classes[np.nan_to_num(proba).argmax(1)],
             "valid": valid,
-            "status": np.where(valid, "valid", "invalid"),
+            "status": status,
             "message": np.repeat("", n),
             "seconds": np.full(n, 0.5),
             "calls": np.arange(n) + 7,
@@ -43,6 +47,17 @@ def make():
         )
 
     return build
+
+
+@pytest.fixture
+def silent(series):
+    """The series, had the model not answered for the counterfactuals."""
+    return replace(
+        series,
+        cf_proba=np.full((3, 2), np.nan),
+        valid=np.zeros(3, dtype=bool),
+        status=np.repeat("error", 3),
+    )
 
 
 @pytest.fixture

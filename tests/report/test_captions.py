@@ -15,8 +15,7 @@ def test_headlines(series):
     assert headline(series, 2) == "row 17: already 'point' (0.88)"
 
 
-def test_headline_of_a_row_the_model_could_not_answer(series):
-    silent = replace(series, cf_proba=np.full((3, 2), np.nan), valid=np.zeros(3, dtype=bool))
+def test_headline_of_a_row_the_model_could_not_answer(silent):
     assert headline(silent, 0) == "row 12: 'gun' (0.97) → no answer, wanted 'point'"
     assert "0.03 → unknown" in detail(silent, 0)
 

@@ -15,7 +15,9 @@ def test_only_the_same_instances_are_compared(series, make):
     with pytest.raises(
         ValueError, match="'a' and 'b' answer for different instances: their X differ"
     ):
-        check_same_instances({"a": series, "b": replace(series, X=series.X + 1)})
+        check_same_instances(
+            {"a": series, "b": replace(series, X=series.X + 1, X_cf=series.X_cf + 1)}
+        )
     with pytest.raises(ValueError, match="different rows of the input: 12, 14, 17 and 12, 14"):
         check_same_instances({"a": series, "b": series[:2]})
     rows = make(np.ones((1, 3)), np.ones((1, 3)), [[1, 0]], [[1, 0]], modality="row")

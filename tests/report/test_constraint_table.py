@@ -71,3 +71,19 @@ def test_forgives_the_rounding_of_the_instance_itself(make):
     assert not kept_constraints(make(X - 1, X, **REACHED), Constraints(upper=0.1))[
         "nothing above 0.1"
     ].any()
+
+
+def test_steps_per_channel(make):
+    X = np.zeros((1, 2, 5))
+    X_cf = X.copy()
+    X_cf[0, 1, 2] = 2
+    result = make(X, X_cf, **REACHED)
+    words = {
+        (1.0, np.inf): "no step larger than 1 in channel 0",
+        (1.0, 2.0): "no step larger than a bound of its own each, from 1 to 2",
+        (3.0, 1.0): "no step larger than a bound of its own each, from 1 to 3",
+    }
+    for limit, told in words.items():
+        kept = kept_constraints(result, Constraints(max_step=limit))
+        assert {text: rows.tolist() for text, rows in kept.items()} == {told: [limit[1] >= 2]}
+    assert kept_constraints(result, Constraints(max_step=np.inf)) == {}

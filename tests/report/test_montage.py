@@ -42,7 +42,12 @@ def test_montage_refuses_series(series):
 
 
 def test_what_was_not_reached_is_framed(images):
-    failed = replace(images, valid=np.arange(5) != 1, classes=np.array([*images.classes.tolist()]))
+    failed = replace(
+        images,
+        valid=np.arange(5) != 1,
+        status=np.where(np.arange(5) == 1, "invalid", images.status),
+        cf_labels=np.where(np.arange(5) == 1, images.labels, images.cf_labels),
+    )
     titles = [ax.title for ax in montage(failed).axes if ax.images]
     assert titles[4].get_text() == f"{failed.cf_labels[1]}, wanted {failed.target[1]}"
     assert titles[4].get_color() == ALARM != titles[1].get_color()

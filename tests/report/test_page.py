@@ -118,7 +118,13 @@ def test_any_title_can_be_written(series, read, title):
 
 
 def test_methods_are_compared(series, read):
-    quick = replace(series, seconds=np.zeros(3), valid=np.array([True, True, True]))
+    quick = replace(
+        series,
+        seconds=np.zeros(3),
+        valid=np.ones(3, dtype=bool),
+        status=np.array(["valid", "valid", "already_target"]),
+        cf_labels=series.target,
+    )
     found = read({"slow": series, "quick": quick})
     assert (
         "quick reaches the class asked for most often (100 %), changing 12 % of the values "
@@ -182,8 +188,7 @@ def test_limits_are_counted(series, read):
     assert "In force: bounds. Not checked again here." in read(asked).words
 
 
-def test_a_metric_that_is_missing_everywhere(series, read):
-    silent = replace(series, cf_proba=np.full((3, 2), np.nan), valid=np.zeros(3, bool))
+def test_a_metric_that_is_missing_everywhere(series, silent, read):
     found = read({"heard": series, "silent": silent})
     assert "– where the model could not be asked" in found.words
     assert "nan" not in found.words.lower().split()
@@ -203,7 +208,11 @@ def test_many_reasons(series, read, monkeypatch):
     monkeypatch.setattr(sections, "MOST_REASONS", 1)
     messages = np.array(["too far", "too near", "too far"])
     failed = replace(
-        series, valid=np.zeros(3, bool), status=np.repeat("invalid", 3), message=messages
+        series,
+        valid=np.zeros(3, bool),
+        status=np.repeat("invalid", 3),
+        cf_labels=np.repeat("gun", 3),
+        message=messages,
     )
     found = read(failed)
     assert "row 12, row 17: not reached (invalid): too far" in found.words

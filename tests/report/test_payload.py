@@ -101,8 +101,7 @@ def test_rows_are_texts_that_tell_before_from_after(make):
     ]
 
 
-def test_what_the_model_said(series):
-    silent = replace(series, cf_proba=np.full((3, 2), np.nan), valid=np.zeros(3, bool))
+def test_what_the_model_said(series, silent):
     content = packed({"one": series, "two": silent})
     one, two = (content["instances"][1]["answers"][m][0] for m in (0, 1))
     assert content["classes"] == ["'gun'", "'point'"]

@@ -14,6 +14,7 @@ from matplotlib._pylab_helpers import Gcf
 from matplotlib.image import imread
 from matplotlib.patches import Rectangle
 
+from bad_inputs import refuses
 from contrafact.report import plot, plot_many
 from contrafact.report.style import MISSED, REACHED
 
@@ -99,7 +100,7 @@ def test_changed_channels_come_first_and_the_rest_is_counted(make):
 def test_a_few_of_many_classes(make):
     classes = [f"c{k}" for k in range(12)]
     p, q = np.full((1, 12), 0.02), np.full((1, 12), 0.02)
-    p[0, 7], q[0, 9], p[0, 4] = 0.78, 0.78, 0.1
+    p[0, 7], q[0, 9], p[0, 4] = 0.7, 0.78, 0.1
     result = make(np.zeros((1, 5)), np.ones((1, 5)), p, q, classes=classes, target=["c3"])
     figure = plot(result)
     ax = next(ax for ax in figure.axes if "probability" in ax.get_xlabel())
@@ -173,7 +174,10 @@ def test_no_feature_changed(make):
 )
 def test_odd_labels_are_shown_as_they_are(series, label):
     classes = np.array(["gun", label])
-    names = {"cf_labels": np.repeat(label, 3), "target": np.repeat(label, 3)}
+    names = {
+        name: np.where(getattr(series, name) == "gun", "gun", label)
+        for name in ("labels", "cf_labels", "target")
+    }
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing")
         figure = plot(replace(series, classes=classes, **names), 0)
@@ -340,3 +344,29 @@ def test_width_of_a_column_and_of_a_page(series, make, width):
         assert min(text.get_fontsize() for text in texts) >= 7, name
     with pytest.raises(ValueError, match="width is 1 inches; accepted: 3 or more"):
         plot(series, 0, width=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "bad"),
+    [
+        ("result", None),
+        ("result", {"a": 1}),
+        ("i", "0"),
+        ("i", 0.5),
+        ("i", True),
+        ("i", [0]),
+        ("path", 3),
+        ("path", "why.html"),
+        ("width", "5"),
+        ("width", None),
+        ("width", np.nan),
+        ("width", 1e9),
+    ],
+)
+def test_bad_arguments_are_named(series, name, bad):
+    refuses(name, plot, **{"result": series, "i": 0} | {name: bad})
+
+
+@pytest.mark.parametrize("rows", [None, 3, "ab", [0.5], ["a"], [[0]], [True], {"a": 1}, object()])
+def test_bad_rows_are_named(series, rows):
+    refuses("rows", plot_many, series, rows)

@@ -81,6 +81,6 @@ def test_the_picture_says_what_was_compared(tmp_path):
     figure = plot_critical_difference(
         nemenyi(table([*"abcde"], 10), "l2", 0.05), tmp_path / "cd.png"
     )
-    assert {"l2: mean rank over 10 blocks", "critical difference 1.93"} <= set(words(figure))
+    assert {"l2: mean rank over 10 data sets", "critical difference 1.93"} <= set(words(figure))
     assert any("Nemenyi, α = 0.05" in text for text in words(figure))
     assert (tmp_path / "cd.png").stat().st_size > 5000

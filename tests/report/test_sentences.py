@@ -239,7 +239,12 @@ def test_what_a_method_found_out_is_told(make, info, words):
     result = make(np.zeros((1, 9)), np.eye(9)[:1], **REACHED, info=info)
     assert last_sentences(sentence(result, 0)) == words
     unchanged = replace(result, X_cf=result.X)
-    failed = replace(result, valid=np.array([False]), status=np.array(["invalid"]))
+    failed = replace(
+        result,
+        valid=np.array([False]),
+        status=np.array(["invalid"]),
+        cf_labels=result.labels,
+    )
     for nothing_found in (unchanged, failed):
         text = sentence(nothing_found, 0)
         assert "real series" not in text and "retrained" not in text

@@ -33,7 +33,7 @@ def test_notes_do_not_say_it_twice(series):
 def test_the_best_probability_reads_as_everywhere_else(series):
     message = np.repeat("not reached within [0, 1]; best P('point') = 0.00", 3)
     cf_proba = np.array([[0.999, 0.001]] * 3)
-    hopeless = replace(series, message=message, cf_proba=cf_proba, valid=np.zeros(3, bool))
+    hopeless = replace(series, message=message, cf_proba=cf_proba)
     assert note(hopeless, 1) == "not reached (infeasible): within [0, 1]; best P('point') < 0.01"
     near = replace(hopeless, cf_proba=np.array([[0.5004, 0.4996]] * 3))
     assert note(near, 1).endswith("best P('point') = 0.4996")

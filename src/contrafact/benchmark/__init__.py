@@ -1,11 +1,12 @@
 """Benchmark: grids of data sets, classifiers and explainers; a runner and store; statistics."""
 
 from .blocks import ranks
+from .cell_states import progress_of
 from .grid import Benchmark, Cell
 from .peers import TscfEvalPeer, WildboarPeer
 from .planted import Planted, planted_images, planted_series
 from .planted_scores import localization, optimality_gap
-from .runner import progress_of, run
+from .runner import run
 from .significance import friedman, nemenyi, wilcoxon_holm
 from .store import Store
 from .tradeoffs import correlations, pareto_front, scalarize, sensitivity

@@ -1,36 +1,57 @@
 """Scores by block: means and ranks of the methods where they had the same task.
 
 A benchmark's table has one row per counterfactual: `dataset`, `classifier`, `explainer`, `seed`,
-`instance`, and a column for each metric. A block is one data set × classifier × seed: what all
-methods have in common. Which way is better comes from the metric's class. Nothing is averaged over
-successes only: a score that is missing, infinite or of a counterfactual that is not valid counts as
-the worst score of its block. Instances that were in their target class from the start count like
-all others, with their change of zero.
+`instance`, and a column for each metric. A run is one data set × classifier × seed: what all
+methods have in common. The blocks of a test are data sets, each with the mean over its runs, or the
+runs themselves; those of one data set are not independent. Which way is better comes from the
+metric's class. Nothing is averaged over successes only: a score that is missing, infinite or of a
+counterfactual that is not valid counts as the worst score of its run. A run that some method has
+not finished is left out for all. Instances that were in their target class from the start count
+like all others, with their change of zero.
 """
 
 from __future__ import annotations
+
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 
 from ..metrics import Metric, list_metrics
+from ..validation import Boolean, Instance, OneOf, Rule, Satisfies, check_parameters
 
-BLOCK = ["dataset", "classifier", "seed"]
-INSTANCE = [*BLOCK, "instance"]
+#: what the blocks of a comparison are
+Blocks = Literal["datasets", "runs"]
+
+RUN = ["dataset", "classifier", "seed"]
+INSTANCE = [*RUN, "instance"]
 KEYS = [*INSTANCE, "explainer"]
+#: columns that tell blocks apart
+BLOCK_KEYS = {"datasets": ["dataset"], "runs": RUN}
+
+#: what functions of a benchmark's table accept
+TABLE_RULES: dict[str, Rule] = {
+    "frame": Instance(pd.DataFrame, "a DataFrame"),
+    "metric": Satisfies(
+        lambda metric: isinstance(metric, (str, Metric)), "the name of a metric or a Metric"
+    ),
+    "blocks": OneOf(*BLOCK_KEYS),
+    "failed_worst": Boolean(),
+}
 
 
 def block_means(
     frame: pd.DataFrame,
     metric: str | Metric,
     *,
+    blocks: Blocks = "runs",
     failed_worst: bool = True,
 ) -> pd.DataFrame:
     """Compute the mean score of every method in every block.
 
     Where a method has no usable score for an instance, the worst score that any row has in that
-    block stands in; so too where it has none in the whole block. Instances and blocks without any
-    score at all are left out.
+    run stands in; so too where it has none in the whole run. Instances and blocks without any score
+    at all are left out, and runs that some method has not finished.
 
     Parameters
     ----------
@@ -38,6 +59,8 @@ def block_means(
         A benchmark's table, one row per counterfactual.
     metric : str or Metric
         A metric's name, or a `Metric` that filled the column of its name.
+    blocks : {"runs", "datasets"}, default="runs"
+        One row for each data set × classifier × seed, or the mean of these for each data set.
     failed_worst : bool, default=True
         Scores of counterfactuals that are not valid are not usable. Otherwise their best attempt is
         measured, and a method that returns the instance has the smallest distance of all.
@@ -52,7 +75,7 @@ def block_means(
     ValueError
         Where a column is missing.
     """
-    means, _ = _block_means(frame, metric, failed_worst)
+    means, _ = _block_means(frame, metric, blocks, failed_worst)
     return means
 
 
@@ -60,13 +83,14 @@ def known_block_means(
     frame: pd.DataFrame,
     metric: str | Metric,
     *,
+    blocks: Blocks = "runs",
     failed_worst: bool = True,
 ) -> pd.DataFrame:
     """Compute the block means, with NaN where a method has no usable score in a whole block.
 
     Parameters
     ----------
-    frame, metric, failed_worst
+    frame, metric, blocks, failed_worst
         As for `block_means`.
 
     Returns
@@ -74,7 +98,7 @@ def known_block_means(
     DataFrame of shape (blocks, methods)
         Means; NaN is worse than any.
     """
-    means, is_known = _block_means(frame, metric, failed_worst)
+    means, is_known = _block_means(frame, metric, blocks, failed_worst)
     return means.where(is_known)
 
 
@@ -82,9 +106,10 @@ def ranks(
     frame: pd.DataFrame,
     metric: str | Metric,
     *,
+    blocks: Blocks = "datasets",
     failed_worst: bool = True,
 ) -> pd.DataFrame:
-    """Rank the methods in every block: 1 is best, ties share, missing is worst.
+    """Rank the methods in every block: 1 is best, ties share, no score is worst.
 
     Parameters
     ----------
@@ -92,8 +117,11 @@ def ranks(
         A benchmark's table, one row per counterfactual.
     metric : str or Metric
         A metric's name, or a `Metric` that filled the column of its name.
+    blocks : {"datasets", "runs"}, default="datasets"
+        Rank by data set, after averaging over classifiers and seeds, or in every data set ×
+        classifier × seed.
     failed_worst : bool, default=True
-        Counterfactuals that are not valid get the worst score of their block.
+        Counterfactuals that are not valid get the worst score of their run.
 
     Returns
     -------
@@ -102,13 +130,13 @@ def ranks(
 
     Examples
     --------
-    >>> table = pd.DataFrame({"dataset": "toy", "classifier": "net", "seed": [0, 0, 0, 1, 1, 1],
+    >>> table = pd.DataFrame({"dataset": [*"AAABBB"], "classifier": "net", "seed": 0,
     ...                       "explainer": [*"abcabc"], "instance": 0})
     >>> table["l2"] = [3, 1, 1, 2, 4, np.nan]
     >>> ranks(table, "l2").to_numpy().tolist()
     [[3.0, 1.5, 1.5], [1.0, 2.0, 3.0]]
     """
-    means = known_block_means(frame, metric, failed_worst=failed_worst)
+    means = known_block_means(frame, metric, blocks=blocks, failed_worst=failed_worst)
     return rank_means(means, metric)
 
 
@@ -149,16 +177,39 @@ def direction_of(metric: str | Metric) -> str:
     return str(known[metric])
 
 
+def finished_runs(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of the runs that every method in the table has finished, failed or not.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        A benchmark's table, one row per counterfactual.
+
+    Returns
+    -------
+    DataFrame
+        The rows, in their order.
+    """
+    n_methods = frame["explainer"].nunique()
+    by_run = frame.groupby(RUN)["explainer"]
+    return frame[by_run.transform("nunique") == n_methods]
+
+
 def _block_means(
     frame: pd.DataFrame,
     metric: str | Metric,
+    blocks: Blocks,
     failed_worst: bool,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the block means, and the mask of those where the method has a usable score."""
+    values = {"frame": frame, "metric": metric, "blocks": blocks, "failed_worst": failed_worst}
+    check_parameters("table of a benchmark", TABLE_RULES, values)
     name = name_of(metric)
     direction = direction_of(metric)
     _check_columns(frame, [*KEYS, name])
-    score = frame[name].astype(float)
+    methods = sorted(frame["explainer"].unique())
+    frame = finished_runs(frame)
+    score = _as_scores(frame, name)
     score = score.where(np.isfinite(score))
     worst = _worst_scores(frame, score, direction)
     if failed_worst and "valid" in frame:
@@ -168,13 +219,24 @@ def _block_means(
     is_complete = grouped.count() == grouped.size()
     by_request = grouped.mean().where(is_complete)
     table = by_request.unstack("explainer")
-    methods = sorted(frame["explainer"].unique())
     table = table.reindex(columns=pd.Index(methods, name="explainer"))
     table = table.loc[worst.index]  # (instances, methods)
     filled = table.apply(lambda column: column.fillna(worst))
-    means = filled.groupby(BLOCK).mean()
-    is_known = table.groupby(BLOCK).count() > 0
+    by_run = filled.groupby(RUN).mean()
+    keys = BLOCK_KEYS[blocks]
+    means = by_run.groupby(keys).mean()
+    is_known = table.groupby(keys).count() > 0
     return means, is_known
+
+
+def _as_scores(frame: pd.DataFrame, name: str) -> pd.Series[float]:
+    """Return a column of numbers; one read from a file may hold True, False and None."""
+    try:
+        return frame[name].astype(float)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"column {name!r} of frame has dtype {frame[name].dtype}. Accepted: real numbers."
+        ) from None
 
 
 def _worst_scores(
@@ -182,9 +244,9 @@ def _worst_scores(
     score: pd.Series[float],
     direction: str,
 ) -> pd.Series[float]:
-    """Return the worst score of the block of every instance that has a score by any method."""
-    by_block = score.groupby([frame[key] for key in BLOCK])
-    worst = by_block.transform("max" if direction == "min" else "min")
+    """Return the worst score of the run of every instance that has a score by any method."""
+    by_run = score.groupby([frame[key] for key in RUN])
+    worst = by_run.transform("max" if direction == "min" else "min")
     instance = [frame[key] for key in INSTANCE]
     has_scores = score.groupby(instance).count() > 0
     by_instance = worst.groupby(instance).first()

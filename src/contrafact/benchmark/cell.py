@@ -222,6 +222,9 @@ def confirm(
     message[is_false_claim & ~is_lost] = "claimed valid; the model says otherwise"
     status = np.where(is_false_claim, "invalid", claim)
     status = np.where(judged.valid, judged.status, status)
+    is_unanswered = judged.status == "error"
+    message[is_unanswered] = judged.message[is_unanswered]
+    is_lost = is_lost | is_unanswered
     status = np.where(is_lost, "error", status)
 
     confirmed = replace(

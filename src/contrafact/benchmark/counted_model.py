@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import prod
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from typing_extensions import Self
 
 from ..engine import Tasks
 from ..models.classifier import Array, Classifier
@@ -16,7 +19,7 @@ class OutOfBudget(Exception):
     """Ends a search of another library that asks for more than the request allows."""
 
 
-class CountedModel:
+class CountedModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Stand in for the model: scikit-learn's interface, any shape, every row on the meter.
 
     Parameters
@@ -30,13 +33,26 @@ class CountedModel:
     ----------
     classes_ : array
         Labels of the columns of `predict_proba`.
+    n_features_in_, n_timesteps_in_, n_dims_in_ : int
+        Values, steps and channels of an instance, which other libraries look for.
     """
 
     def __init__(self, classifier: Classifier, shape: tuple[int, ...]) -> None:
         self.classifier = classifier
         self.shape = shape
         self.classes_ = classifier.classes
+        self.n_features_in_ = prod(shape)
+        self.n_timesteps_in_ = shape[-1]
+        self.n_dims_in_ = self.n_features_in_ // self.n_timesteps_in_
         self._payer: Tasks | None = None
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        # A copy would ask the same model, and nobody would count what it asks.
+        return self
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Return the model as it is: it was trained before."""
+        return self
 
     def predict_proba(self, X: Any) -> Array:
         """Return the probabilities of the classes, (n, classes)."""

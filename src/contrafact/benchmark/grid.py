@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
-from ..validation import Integer, check_parameters
+from ..validation import Integer, Nothing, OneOf, Real, Rule, Satisfies, check_parameters
 from .parts import Selection, describe, digest, read_dataset
 
 if TYPE_CHECKING:
@@ -17,6 +18,21 @@ if TYPE_CHECKING:
 
 #: classifiers are trained again with this added to their seed, and the numbers that follow
 RETRAINED_SEEDS = 1000
+
+
+def _is_list(value: Any) -> bool:
+    """Return whether a value is a list or the like, and no text."""
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
+
+
+RULES: dict[str, Rule] = {
+    "seeds": Satisfies(_is_list, "a list of whole numbers"),
+    "instances": Integer(at_least=1) | Nothing(),
+    "selection": OneOf("stratified", "random", "all"),
+    "metrics": Satisfies(_is_list, "a list of metrics") | Nothing(),
+    "time_limit": Real(above=0) | Nothing(),
+    "retrainings": Integer(at_least=0),
+}
 
 
 @dataclass(frozen=True)
@@ -93,28 +109,35 @@ class Benchmark:
     metrics: Sequence[str] | None = None
     time_limit: float | None = None
     retrainings: int = 0
-    # Data sets that were loaded. Stores hold pickled grids: they need the field to keep its name.
+    # Data sets that were loaded. Stores of version 0.1.0 hold pickled grids with this field.
     _read: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for name in ("datasets", "classifiers", "explainers", "seeds"):
             if not getattr(self, name):
                 raise ValueError(f"{name} is empty: a grid needs at least one.")
-        rules = {"retrainings": Integer(at_least=0)}
-        check_parameters("Benchmark", rules, {"retrainings": self.retrainings})
+        check_parameters("Benchmark", RULES, vars(self))
+        for seed in self.seeds:
+            check_parameters("Benchmark", {"seeds": Integer(at_least=0)}, {"seeds": seed})
+        if len(set(self.seeds)) < len(self.seeds):
+            raise ValueError(f"Benchmark: seeds must differ, got {list(self.seeds)}.")
         for name in ("classifiers", "explainers"):
             parts = getattr(self, name)
             if not isinstance(parts, Mapping):
                 raise TypeError(f"{name} must be a table {{name: what}}, got {parts!r}.")
 
     @classmethod
-    def from_toml(cls, path: str | Path) -> Benchmark:
+    def from_toml(cls, path: str | Path, *, trust: bool = False) -> Benchmark:
         """Read a grid from a TOML file.
 
         Parameters
         ----------
         path : str or Path
             A file whose keys are the parameters of this class.
+        trust : bool, default=False
+            Import whatever the file names as "module:Class". Otherwise methods are those of this
+            package, and classifiers its networks and the classifiers of scikit-learn, aeon and
+            `contrafact.prototypes`.
 
         Returns
         -------
@@ -123,22 +146,22 @@ class Benchmark:
 
         Raises
         ------
-        ValueError
-            Where a key is unknown.
+        ValueError, TypeError
+            Where a key, metric, method, classifier or parameter is unknown, or something would be
+            imported that needs trust.
         """
+        from .grid_files import benchmark_of
+
         try:
             import tomllib
         except ModuleNotFoundError:  # Python 3.10
             import tomli as tomllib  # type: ignore[import-not-found, no-redef]
 
-        settings = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-        known = {f.name for f in fields(cls)} - {"_read"}
-        unknown = set(settings) - known
-        if unknown:
-            raise ValueError(
-                f"{path}: unknown keys {sorted(unknown)}. Known: {', '.join(sorted(known))}."
-            )
-        return cls(**settings)
+        try:
+            settings = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        except ValueError as error:  # also of bytes that are no text
+            raise ValueError(f"{path} is no TOML file: {error}.") from error
+        return benchmark_of(settings, Path(path), trust=trust)
 
     def named_datasets(self) -> dict[str, Any]:
         """Return the data sets by name, loaded once."""
@@ -150,6 +173,11 @@ class Benchmark:
         else:
             for part in self.datasets:
                 data = read_dataset(part)
+                if data.name in self._read:
+                    raise ValueError(
+                        f"datasets: two are called {data.name!r}. Give them as a table "
+                        "{name: data set}."
+                    )
                 self._read[data.name] = data
         return self._read
 
@@ -185,8 +213,11 @@ class Benchmark:
         scheduler: str | None = None,
         retry_failed: bool = False,
         progress: bool = True,
+        trust: bool = False,
     ) -> pd.DataFrame:
         """Run what is not in a folder yet, and return the whole table.
+
+        A warning says how many cells failed; their rows have the reason in `message`.
 
         Parameters
         ----------
@@ -200,6 +231,9 @@ class Benchmark:
             Run failed cells again.
         progress : bool, default=True
             Show a progress bar.
+        trust : bool, default=False
+            Use trained classifiers in the folder that you did not train. Reading them can run code;
+            otherwise they are trained again.
 
         Returns
         -------
@@ -219,8 +253,19 @@ class Benchmark:
             scheduler=scheduler,
             retry_failed=retry_failed,
             progress=progress,
+            trust=trust,
         )
-        return self.results(folder)
+        frame = self.results(folder)
+        is_failed = frame["cell_status"] != "done"
+        if is_failed.any():
+            cells = frame.loc[is_failed, ["dataset", "classifier", "explainer", "seed"]]
+            reason = str(frame.loc[is_failed, "message"].iloc[0]).strip().splitlines()[-1]
+            warnings.warn(
+                f"{len(cells.drop_duplicates())} of {len(self.cells())} cells failed, the first "
+                f"with {reason!r}; see the column message.",
+                stacklevel=2,
+            )
+        return frame
 
     def results(self, folder: str | Path) -> pd.DataFrame:
         """Return what is in the folder.

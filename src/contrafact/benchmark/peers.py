@@ -21,7 +21,8 @@ from typing_extensions import override
 from ..engine import Candidates, Tags, Tasks
 from ..engine.isolation import describe_exception, isolate
 from ..explainers.support.explainer import Explainer
-from ..models.classifier import Array, Classifier, Reshaped
+from ..models.classifier import Array, Classifier
+from ..models.reshaped import Reshaped
 from ..validation import OneOf, Rule
 from .counted_model import CountedModel, OutOfBudget
 from .parts import imported

@@ -19,12 +19,28 @@ from typing import Any, Literal
 import numpy as np
 from scipy.ndimage import gaussian_filter
 
+from ..data.arrays import finite_array
 from ..data.dataset import Dataset
 from ..models.classifier import Array, Classifier, as_classifier
+from ..validation import Integer, OneOf, Real, check_parameters
 from .matched_filter import MatchedFilter
 
 Norm = Literal[1, 2, "inf"]
 CLASSES = ("absent", "present")
+
+RULES = {
+    # two of each class at least
+    "n": Integer(at_least=4),
+    "length": Integer(at_least=2),
+    "size": Integer(at_least=2),
+    "channels": Integer(at_least=1),
+    "width": Integer(at_least=2),
+    "places": Integer(at_least=1),
+    "background": OneOf("noise", "smooth"),
+    "noise": Real(at_least=0),
+    "random_state": Integer(at_least=0),
+    "norm": OneOf(1, 2, "inf"),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +91,8 @@ class Planted:
         ndarray of float64, shaped like X
             δ.
         """
-        X = np.asarray(X, dtype=np.float64)
+        check_parameters("Planted.smallest_edit", RULES, {"norm": norm})
+        X = self._read(X)
         unit_edit = _unit_edit(self.template.ravel(), norm)
         gaps = self._gaps(X)
         delta = np.zeros(X.shape).reshape(len(X), -1)
@@ -98,7 +115,8 @@ class Planted:
         ndarray of shape (n,)
             The norm of `smallest_edit`.
         """
-        delta = self.smallest_edit(X, norm).reshape(len(X), -1)
+        delta = self.smallest_edit(X, norm)
+        delta = delta.reshape(len(delta), -1)
         return np.asarray(np.linalg.norm(delta, order_of(norm), axis=1))
 
     def region(self, X: Any) -> Array:
@@ -114,14 +132,18 @@ class Planted:
         ndarray of bool, shaped like X
             Where the template is, or is nearest to being.
         """
-        X = np.asarray(X)
+        X = self._read(X)
         is_edited = self._gaps(X) != 0  # (n, places)
         mask = is_edited @ self.places.reshape(len(self.places), -1)
         return np.asarray(mask.reshape(X.shape))
 
+    def _read(self, X: Any) -> Array:
+        """Return instances as an array of the shape of the planted ones."""
+        return finite_array(X, "X", ("n", *self.places.shape[1:])).astype(np.float64)
+
     def _gaps(self, X: Array) -> Array:
         """Return what z_i has to change by, (n, places)."""
-        flat = X.reshape(len(X), -1).astype(np.float64)
+        flat = X.reshape(len(X), -1)
         s = self.template.ravel()
         by_place = [flat[:, place.ravel()] @ s for place in self.places]
         z = np.stack(by_place, axis=1)  # (n, places)
@@ -178,6 +200,7 @@ def planted_series(
     >>> bool((turned != planted.dataset.y_test).all())
     True
     """
+    check_parameters("planted_series", RULES, locals())
     starts = _starts(length, width, places, "length")
     masks = np.zeros((places, channels, length), dtype=bool)
     for mask, start in zip(masks, starts, strict=True):
@@ -239,6 +262,7 @@ def planted_images(
     >>> int(planted.region(planted.dataset.X_test)[0].sum())
     16
     """
+    check_parameters("planted_images", RULES, locals())
     starts = _starts(size, width, places, "size")
     masks = np.zeros((places, channels, size, size), dtype=bool)
     for mask, start in zip(masks, starts, strict=True):
@@ -272,10 +296,6 @@ def _plant(
     random_state: int,
 ) -> Planted:
     """Plant the template into a background, and label the instances by the rule, b at α = 0.5."""
-    if n < 4:
-        raise ValueError(f"n must be at least 4, two of each class, got {n}.")
-    if background not in ("noise", "smooth"):
-        raise ValueError(f"background must be 'noise' or 'smooth', got {background!r}.")
     rng = np.random.default_rng(random_state)
     shape = (n, *masks.shape[1:])
     X = noise * _unit_background(rng, shape, background)
@@ -351,10 +371,10 @@ def _starts(
     name: str,
 ) -> Array:
     """Return the first steps of places that are spread evenly and do not overlap."""
-    if width < 2 or places < 1 or places * width > length:
+    if places * width > length:
         raise ValueError(
-            f"places={places} of width={width} do not fit into {name}={length}; accepted: a width "
-            f"of at least 2, at least one place, and places × width of at most {name}."
+            f"places={places} of width={width} do not fit into {name}={length}; accepted: "
+            f"places × width of at most {name}."
         )
     free = length - places * width
     spread = np.arange(places) * length
@@ -370,6 +390,4 @@ def _unit_edit(s: Array, norm: Norm) -> Array:
         edit = np.zeros(len(s))
         edit[largest] = 1 / s[largest]
         return edit
-    if norm == "inf":
-        return np.asarray(np.sign(s) / np.abs(s).sum())
-    raise ValueError(f"norm must be 1, 2 or 'inf', got {norm!r}.")
+    return np.asarray(np.sign(s) / np.abs(s).sum())

@@ -12,7 +12,15 @@ import pandas as pd
 from ..engine.result import Counterfactuals, as_numpy
 from ..metrics.metric import flat_arrays, flat_changed
 from ..models.classifier import Array
+from ..validation import Instance, check_parameters
+from .planted import RULES as PLANTED_RULES
 from .planted import Norm, Planted, order_of
+
+RULES = {
+    "result": Instance(Counterfactuals),
+    "planted": Instance(Planted),
+    "norm": PLANTED_RULES["norm"],
+}
 
 
 def localization(result: Counterfactuals, planted: Planted) -> pd.DataFrame:
@@ -46,8 +54,9 @@ def localization(result: Counterfactuals, planted: Planted) -> pd.DataFrame:
     >>> localization(result, planted).mean().to_dict()
     {'iou': 1.0, 'precision': 1.0, 'recall': 1.0}
     """
+    check_parameters("localization", RULES, {"result": result, "planted": planted})
     changed = flat_changed(result)
-    region = planted.region(as_numpy(result.X)).reshape(changed.shape)
+    region = planted.region(_instances(result, planted)).reshape(changed.shape)
     n_both = (changed & region).sum(axis=1)
     n_either = (changed | region).sum(axis=1)
     n_changed = changed.sum(axis=1)
@@ -93,11 +102,24 @@ def optimality_gap(
     >>> float(optimality_gap(result, planted).mean().round(6))
     2.0
     """
+    check_parameters("optimality_gap", RULES, {"result": result, "planted": planted, "norm": norm})
     x, x_cf = flat_arrays(result)
     size = np.linalg.norm(x_cf - x, order_of(norm), axis=1)
-    smallest = planted.smallest(x, norm)
+    smallest = planted.smallest(_instances(result, planted), norm)
     shape = planted.places.shape[1:]
     label = planted.model.predict(x.reshape(-1, *shape))
     cf_label = planted.model.predict(x_cf.reshape(-1, *shape))
     gap = np.where(cf_label != label, size / smallest, np.inf)
     return np.where(result.status == "already_target", np.nan, gap)
+
+
+def _instances(result: Counterfactuals, planted: Planted) -> Array:
+    """Return the instances of a result in the shape of the planted ones."""
+    X = as_numpy(result.X)
+    shape = planted.places.shape[1:]
+    if X[0].size != np.prod(shape):
+        raise ValueError(
+            f"result holds instances of shape {X.shape[1:]}, planted has {shape}; "
+            "accepted: counterfactuals of planted instances."
+        )
+    return X.reshape(len(X), *shape)

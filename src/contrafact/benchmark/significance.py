@@ -1,4 +1,4 @@
-"""Tests of significance: which methods differ over the blocks of a benchmark."""
+"""Tests of significance: which methods differ over the data sets or runs of a benchmark."""
 
 from __future__ import annotations
 
@@ -11,7 +11,18 @@ from scipy import stats
 
 from ..metrics import Metric
 from ..models.classifier import Array
-from .blocks import direction_of, known_block_means, name_of, rank_means, ranks
+from ..validation import Integer, Real, check_parameters
+from .blocks import Blocks, direction_of, known_block_means, name_of, rank_means, ranks
+from .cliques import find_cliques
+
+#: blocks in words
+WORDS: dict[Blocks, str] = {"datasets": "data sets", "runs": "data set × classifier × seed"}
+
+RULES = {
+    "n_methods": Integer(at_least=2),
+    "n_blocks": Integer(at_least=2),
+    "alpha": Real(above=0, below=1),
+}
 
 
 @dataclass(frozen=True)
@@ -28,6 +39,8 @@ class Friedman:
         Iman and Davenport's F, less conservative, with k − 1 and (k − 1)(N − 1) degrees of freedom.
     n_methods, n_blocks : int
         k and N.
+    blocks : {"datasets", "runs"}
+        What the blocks are.
     """
 
     statistic: float
@@ -36,6 +49,7 @@ class Friedman:
     f_p: float
     n_methods: int
     n_blocks: int
+    blocks: Blocks = "datasets"
 
 
 @dataclass(frozen=True)
@@ -61,6 +75,8 @@ class Comparison:
         more.
     critical_difference : float or None
         Of mean ranks, where the test has one.
+    blocks : {"datasets", "runs"}
+        What the blocks are.
     """
 
     metric: str
@@ -71,12 +87,14 @@ class Comparison:
     pairs: pd.DataFrame
     cliques: list[tuple[str, ...]]
     critical_difference: float | None = None
+    blocks: Blocks = "datasets"
 
 
 def friedman(
     frame: pd.DataFrame,
     metric: str | Metric,
     *,
+    blocks: Blocks = "datasets",
     failed_worst: bool = True,
 ) -> Friedman:
     """Test whether the methods differ at all, with Iman and Davenport's correction.
@@ -93,8 +111,12 @@ def friedman(
         A benchmark's table, one row per counterfactual.
     metric : str or Metric
         A metric's name, or a `Metric` that filled the column of its name.
+    blocks : {"datasets", "runs"}, default="datasets"
+        Compare over data sets, each with the mean over its classifiers and seeds, or over every
+        data set × classifier × seed. Runs on one data set are not independent: over them, p is too
+        small.
     failed_worst : bool, default=True
-        Counterfactuals that are not valid get the worst score of their block.
+        Counterfactuals that are not valid get the worst score of their run.
 
     Returns
     -------
@@ -117,13 +139,13 @@ def friedman(
 
     Examples
     --------
-    >>> table = pd.DataFrame({"dataset": "toy", "classifier": "net", "seed": [0, 0, 1, 1, 2, 2],
+    >>> table = pd.DataFrame({"dataset": [*"AABBCC"], "classifier": "net", "seed": 0,
     ...                       "explainer": [*"ababab"], "instance": 0, "l2": [1, 2, 1, 3, 2, 4]})
     >>> friedman(table, "l2").statistic
     3.0
     """
-    r = ranks(frame, metric, failed_worst=failed_worst).to_numpy()
-    N, k = _check_size(r)
+    r = ranks(frame, metric, blocks=blocks, failed_worst=failed_worst).to_numpy()
+    N, k = _check_size(r, blocks)
     within = np.sum(r**2) - N * k * (k + 1) ** 2 / 4
     rank_sums = r.sum(axis=0)
     between = np.sum((rank_sums - N * (k + 1) / 2) ** 2)
@@ -138,6 +160,7 @@ def friedman(
         f_p=float(stats.f.sf(f, k - 1, (k - 1) * (N - 1))),
         n_methods=k,
         n_blocks=N,
+        blocks=blocks,
     )
 
 
@@ -146,6 +169,7 @@ def nemenyi(
     metric: str | Metric,
     alpha: float = 0.05,
     *,
+    blocks: Blocks = "datasets",
     failed_worst: bool = True,
 ) -> Comparison:
     """Test every pair of methods by Nemenyi's test.
@@ -164,8 +188,12 @@ def nemenyi(
         A metric's name, or a `Metric` that filled the column of its name.
     alpha : float, default=0.05
         Level of the test.
+    blocks : {"datasets", "runs"}, default="datasets"
+        Compare over data sets, each with the mean over its classifiers and seeds, or over every
+        data set × classifier × seed. Runs on one data set are not independent: over them, p is too
+        small.
     failed_worst : bool, default=True
-        Counterfactuals that are not valid get the worst score of their block.
+        Counterfactuals that are not valid get the worst score of their run.
 
     Returns
     -------
@@ -182,8 +210,9 @@ def nemenyi(
     >>> float(critical_difference(5, 10, alpha=0.05).round(3))
     1.929
     """
-    r = ranks(frame, metric, failed_worst=failed_worst)
-    N, k = _check_size(r.to_numpy())
+    check_parameters("nemenyi", RULES, {"alpha": alpha})
+    r = ranks(frame, metric, blocks=blocks, failed_worst=failed_worst)
+    N, k = _check_size(r.to_numpy(), blocks)
     limit = critical_difference(k, N, alpha)
     mean_ranks = _mean_ranks(r)
     pairs = _all_pairs(mean_ranks)
@@ -200,8 +229,9 @@ def nemenyi(
         n_blocks=N,
         mean_ranks=mean_ranks,
         pairs=pairs,
-        cliques=_cliques(list(mean_ranks.index), pairs),
+        cliques=find_cliques(list(mean_ranks.index), pairs),
         critical_difference=float(limit),
+        blocks=blocks,
     )
 
 
@@ -226,7 +256,8 @@ def critical_difference(
     float
         CD.
     """
-    _check_alpha(alpha)
+    values = {"n_methods": n_methods, "n_blocks": n_blocks, "alpha": alpha}
+    check_parameters("critical_difference", RULES, values)
     q = stats.studentized_range.ppf(1 - alpha, n_methods, np.inf) / np.sqrt(2)
     scale = np.sqrt(n_methods * (n_methods + 1) / (6 * n_blocks))
     return np.float64(q * scale)
@@ -237,6 +268,7 @@ def wilcoxon_holm(
     metric: str | Metric,
     alpha: float = 0.05,
     *,
+    blocks: Blocks = "datasets",
     failed_worst: bool = True,
 ) -> Comparison:
     """Test every pair of methods by Wilcoxon's signed-rank test, p-values corrected by Holm.
@@ -252,8 +284,12 @@ def wilcoxon_holm(
         A metric's name, or a `Metric` that filled the column of its name.
     alpha : float, default=0.05
         Level of the test.
+    blocks : {"datasets", "runs"}, default="datasets"
+        Compare over data sets, each with the mean over its classifiers and seeds, or over every
+        data set × classifier × seed. Runs on one data set are not independent: over them, p is too
+        small.
     failed_worst : bool, default=True
-        Counterfactuals that are not valid get the worst score of their block.
+        Counterfactuals that are not valid get the worst score of their run.
 
     Returns
     -------
@@ -270,14 +306,14 @@ def wilcoxon_holm(
 
     Examples
     --------
-    >>> table = pd.DataFrame({"dataset": "toy", "classifier": "net", "seed": [0, 0, 1, 1, 2, 2],
+    >>> table = pd.DataFrame({"dataset": [*"AABBCC"], "classifier": "net", "seed": 0,
     ...                       "explainer": [*"ababab"], "instance": 0, "l2": [1, 2, 1, 3, 2, 4]})
     >>> wilcoxon_holm(table, "l2").mean_ranks.to_dict()
     {'a': 1.0, 'b': 2.0}
     """
-    _check_alpha(alpha)
-    means = known_block_means(frame, metric, failed_worst=failed_worst)
-    N, _ = _check_size(means.to_numpy())
+    check_parameters("wilcoxon_holm", RULES, {"alpha": alpha})
+    means = known_block_means(frame, metric, blocks=blocks, failed_worst=failed_worst)
+    N, _ = _check_size(means.to_numpy(), blocks)
     mean_ranks = _mean_ranks(rank_means(means, metric))
     loss = means if direction_of(metric) == "min" else -means
     loss = loss.fillna(np.inf)
@@ -293,7 +329,8 @@ def wilcoxon_holm(
         n_blocks=N,
         mean_ranks=mean_ranks,
         pairs=pairs,
-        cliques=_cliques(list(mean_ranks.index), pairs),
+        cliques=find_cliques(list(mean_ranks.index), pairs),
+        blocks=blocks,
     )
 
 
@@ -330,19 +367,17 @@ def holm(p: Array) -> Array:
     return corrected
 
 
-def _check_alpha(alpha: float) -> None:
-    """Raise where the level is no probability."""
-    if not 0 < alpha < 1:
-        raise ValueError(f"alpha must lie strictly between 0 and 1, got {alpha!r}.")
-
-
-def _check_size(table: Array) -> tuple[int, int]:
+def _check_size(table: Array, blocks: Blocks) -> tuple[int, int]:
     """Return the number of blocks and of methods; raise where there is nothing to compare."""
     n_blocks, n_methods = table.shape
     if n_blocks < 2 or n_methods < 2:
+        what = WORDS[blocks]
+        hint = ""
+        if blocks == "datasets":
+            hint = f' blocks="runs" compares over {WORDS["runs"]}, which are not independent.'
         raise ValueError(
-            "A comparison needs at least 2 methods and 2 blocks (dataset × classifier × seed), "
-            f"got {n_methods} and {n_blocks}."
+            f"A comparison needs at least 2 methods and 2 blocks ({what}), "
+            f"got {n_methods} and {n_blocks}.{hint}"
         )
     return n_blocks, n_methods
 
@@ -364,32 +399,3 @@ def _signed_rank(a: Array, b: Array) -> float:
     if not difference.any():
         return 1.0
     return float(stats.wilcoxon(difference, zero_method="pratt").pvalue)
-
-
-def _cliques(methods: list[str], pairs: pd.DataFrame) -> list[tuple[str, ...]]:
-    """Find the largest sets of methods without a pair that differs; methods come best first.
-
-    Bron and Kerbosch's algorithm, https://doi.org/10.1145/362342.362367.
-    """
-    alike: dict[str, set[str]] = {method: set() for method in methods}
-    same = pairs[~pairs["different"]]
-    for a, b in zip(same["a"], same["b"], strict=True):
-        alike[a].add(b)
-        alike[b].add(a)
-    found: list[tuple[str, ...]] = []
-
-    def grow(
-        clique: set[str],
-        candidates: set[str],
-        excluded: set[str],
-    ) -> None:
-        if not candidates and not excluded and len(clique) > 1:
-            found.append(tuple(sorted(clique, key=methods.index)))
-        for method in sorted(candidates, key=methods.index):
-            neighbors = alike[method]
-            grow(clique | {method}, candidates & neighbors, excluded & neighbors)
-            candidates = candidates - {method}
-            excluded = excluded | {method}
-
-    grow(set(), set(methods), set())
-    return sorted(found, key=lambda clique: [methods.index(method) for method in clique])

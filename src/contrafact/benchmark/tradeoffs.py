@@ -10,7 +10,26 @@ from scipy import stats
 
 from ..metrics import Metric
 from ..models.classifier import Array
-from .blocks import block_means, direction_of, name_of, ranks
+from ..validation import Integer, ListOf, Real, Satisfies, check_parameters
+from .blocks import TABLE_RULES, block_means, direction_of, name_of, ranks
+
+_WEIGHT = Real(at_least=0)
+
+RULES = {
+    "metrics": ListOf(TABLE_RULES["metric"], "metrics, by name or as Metric objects"),
+    "weights": Satisfies(
+        lambda weights: (
+            isinstance(weights, Mapping)
+            and all(isinstance(name, str) for name in weights)
+            and all(_WEIGHT.accepts(weight) for weight in weights.values())
+            and any(weights.values())
+        ),
+        "{metric: weight}, none negative, one positive",
+    ),
+    "draws": Integer(at_least=1),
+    "concentration": Real(above=0),
+    "random_state": Integer(at_least=0),
+}
 
 
 def pareto_front(
@@ -142,12 +161,10 @@ def sensitivity(
     >>> sensitivity(table, {"l2": 1})["wins"].to_dict()
     {'a': 1.0, 'b': 0.0, 'c': 0.0}
     """
+    options = {"draws": draws, "concentration": concentration, "random_state": random_state}
+    check_parameters("sensitivity", RULES, options)
     w = _normalized(weights)
     utility = _utilities(frame, weights, failed_worst)
-    if not concentration > 0 or draws < 1:
-        raise ValueError(
-            f"concentration and draws must be positive, got {concentration!r} and {draws!r}."
-        )
     rng = np.random.default_rng(random_state)
     is_used = w > 0
     drawn = np.zeros((draws, len(w)))
@@ -204,7 +221,7 @@ def correlations(
     """
     _check_different(metrics)
     columns = {
-        name_of(metric): ranks(frame, metric, failed_worst=failed_worst).stack()
+        name_of(metric): ranks(frame, metric, blocks="runs", failed_worst=failed_worst).stack()
         for metric in metrics
     }
     return pd.DataFrame(columns).corr()
@@ -212,21 +229,16 @@ def correlations(
 
 def _check_different(metrics: Sequence[str | Metric]) -> None:
     """Raise where the metrics are no list of different ones."""
+    check_parameters("table of a benchmark", RULES, {"metrics": metrics})
     names = [name_of(metric) for metric in metrics]
-    if isinstance(metrics, str) or not names or len(set(names)) < len(names):
-        raise ValueError(
-            f"metrics must be a list of different metrics, at least one, got {metrics!r}."
-        )
+    if not names or len(set(names)) < len(names):
+        raise ValueError(f"metrics must be different metrics, at least one, got {names}.")
 
 
 def _normalized(weights: Mapping[str, float]) -> Array:
     """Return the weights, divided by their sum; raise where they are no weights."""
+    check_parameters("table of a benchmark", RULES, {"weights": weights})
     w = np.array(list(weights.values()), dtype=float)
-    is_weight = np.isfinite(w) & (w >= 0)
-    if not is_weight.all() or not w.any():
-        raise ValueError(
-            f"weights must be {{metric: weight}}, none negative, one positive, got {dict(weights)}."
-        )
     return np.asarray(w / w.sum())
 
 

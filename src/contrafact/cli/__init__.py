@@ -11,6 +11,7 @@ from .bench import bench
 from .console import (
     ArgumentRecordingCommand,
     ErrorReportingGroup,
+    check_current_folder,
     print_records,
     print_table,
     print_text,
@@ -47,7 +48,8 @@ def main(
         typer.Option("--debug", envvar="CONTRAFACT_DEBUG", help="Show the traceback of an error."),
     ] = False,
 ) -> None:
-    """Declare the options of all commands; `ErrorReportingGroup` reads --debug."""
+    """Check where the command runs; `ErrorReportingGroup` reads --debug."""
+    check_current_folder()
 
 
 app.command(cls=ArgumentRecordingCommand)(explain)

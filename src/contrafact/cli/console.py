@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rich
@@ -28,6 +29,9 @@ INTERRUPTED = 130
 USER_ERRORS = (ValueError, TypeError, OSError, ImportError)
 #: The parser's error for wrong arguments; newer versions of typer have their own class for it.
 PARSER_ERROR: Any = typer.BadParameter.__base__
+
+#: Read by numba from the current folder; a `cache_dir` in it names pickles that numba would open.
+NUMBA_SETTINGS = Path(".numba_config.yaml")
 
 #: Where an `ArgumentRecordingCommand` keeps what was typed.
 ARGUMENTS_KEY = "contrafact.arguments"
@@ -85,6 +89,15 @@ class Notes:
         """Print and keep one note."""
         self.texts.append(text)
         print_message(text)
+
+
+def check_current_folder() -> None:
+    """Refuse to work in a folder whose settings could make numba run code."""
+    if NUMBA_SETTINGS.exists():
+        raise ValueError(
+            f"The current folder holds {NUMBA_SETTINGS}: numba takes settings from it, which can "
+            "make it load code. Work in another folder; NUMBA_… variables set the same options."
+        )
 
 
 @contextmanager

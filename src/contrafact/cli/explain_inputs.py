@@ -14,7 +14,7 @@ from ..data.cleaning import Array
 from ..data.loaders import read_parts
 from ..engine.instances import PLURALS
 from ..models import Classifier, as_classifier
-from ..models.labels import doubt_class_order, has_class_names, match_labels
+from ..models.labels import has_class_names, match_labels
 from .console import Notes
 from .specs import Layout, parse_rows
 
@@ -102,7 +102,7 @@ def read_inputs(request: ExplainRequest, model: Any, notes: Notes) -> ExplainInp
             )
     _check_reference_labels(request, y_reference)
 
-    classifier = as_classifier(model)
+    classifier = as_classifier(model, classes=_read_classes(request.classes, y_reference))
     without_channel = _find_form(classifier, X_reference, source.modality, request.data)
     layout = Layout(X.shape[1:], source.modality, source.names)
     X = X[rows]
@@ -198,15 +198,26 @@ def _last_line(error: Exception) -> str:
     return line.removeprefix("RuntimeError: ").rstrip(".")
 
 
+def _read_classes(text: str | None, y: Array | None) -> list[Any] | None:
+    """Read --classes; names that are labels of the reference get their type."""
+    if text is None:
+        return None
+    names = [name.strip() for name in text.split(",")]
+    labels = [] if y is None else np.unique(y).tolist()
+    by_text = {str(label): label for label in labels}
+    if set(names) <= set(by_text):
+        return [by_text[name] for name in names]
+    return names
+
+
 def _infer_classes(classifier: Classifier, X: Array, y: Array | None, notes: Notes) -> None:
-    """Name the classes of a model that has no names for them, and note any doubt."""
+    """Name the classes of a model that has no names for them; note where they are numbers."""
     if has_class_names(classifier):
         return
     classifier.infer_classes(X, y)
-    labels = None if y is None else y[:MOST_ROWS]
-    doubt = doubt_class_order(classifier, X[:MOST_ROWS], labels)
-    if doubt is None:
-        return
     if y is None:
-        doubt += " Labels in --reference give them their names."
-    notes.add(doubt)
+        order = ", ".join(repr(label) for label in classifier.classes.tolist()[:10])
+        notes.add(
+            f"The model does not name its classes; they are called {order}. Labels in --reference "
+            "or --classes give them their names."
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..engine import Budget, Counterfactuals
+from ..engine.interruption import interruptible
 from ..explainers import Graft, recommend
 from ..explainers.registry import check_support, find_explainer
 from ..models.labels import find_class
+from ..models.remarks import ModelWarning
 from ..nn import committee, load_model
-from .console import Notes
+from .console import Notes, print_message
 from .explain_inputs import ExplainInputs, read_inputs
 from .output_files import check_output, paths_by_method
 from .specs import make_constraints
@@ -25,6 +28,9 @@ if TYPE_CHECKING:
     from ..explainers.graft import Level
     from ..explainers.support.explainer import Explainer
     from ..models import Committee
+
+
+STOPPING = "Stopping: what was found so far is kept. Ctrl-C again ends at once."
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,7 @@ class ExplainRequest:
     pad: bool = False
     fill: bool = False
     network: str | None = None
+    classes: str | None = None
     trust: bool = False
     freeze: Sequence[str] = ()
     bounds: Sequence[str] = ()
@@ -91,11 +98,14 @@ class ExplainOutcome:
         The data and the model.
     saved : list of Path
         Files with arrays that were written.
+    interrupted : bool
+        Whether the user interrupted the search; rows that were not reached say so.
     """
 
     results: dict[str, Counterfactuals]
     inputs: ExplainInputs
     saved: list[Path] = field(default_factory=list)
+    interrupted: bool = False
 
     @property
     def any_valid(self) -> bool:
@@ -154,20 +164,21 @@ def run_request(request: ExplainRequest, notes: Notes) -> ExplainOutcome:
     if request.level is not None:
         _set_level(request.level, methods)
     # All are fitted before any explains: a method that refuses the model does so at once.
-    for method in methods:
-        method.explainer.fit(
-            inputs.classifier,
-            inputs.X_reference,
-            inputs.y_reference,
-            modality=inputs.layout.modality,
-        )
+    _fit(methods, inputs, notes)
     members = _make_committee(request, inputs, methods, notes)
     results = {}
-    for method in methods:
-        result = _explain(method, request, inputs, target, constraints, members)
-        if method.save is not None:
-            result.save(method.save)  # at once, so that a later failure cannot lose it
-        results[type(method.explainer).__name__] = result
+    saved = []
+    with interruptible(lambda: print_message(STOPPING)) as interruption:
+        for method in methods:
+            if interruption.requested:
+                break
+            result = _explain(method, request, inputs, target, constraints, members)
+            if method.save is not None:
+                result.save(method.save)  # at once, so that a later failure cannot lose it
+                saved.append(method.save)
+            results[type(method.explainer).__name__] = result
+    if interruption.requested:
+        notes.add(_what_was_finished(results, methods))
     if request.report is not None:
         from ..report import write_report
 
@@ -178,8 +189,38 @@ def run_request(request: ExplainRequest, notes: Notes) -> ExplainOutcome:
             constraints=constraints,
             command=request.command,
         )
-    saved = [path for path in paths if path is not None]
-    return ExplainOutcome(results, inputs, saved)
+    return ExplainOutcome(results, inputs, saved, interruption.requested)
+
+
+def _what_was_finished(
+    results: dict[str, Counterfactuals],
+    methods: Sequence[ChosenMethod],
+) -> str:
+    """Say how many rows were finished before an interruption."""
+    last = [*results.values()][-1]
+    unfinished = last.source[last.status == "budget"]
+    asked = len(np.unique(last.source))
+    finished = asked - len(np.unique(unfinished))
+    text = f"Stopped: {finished} of {asked} rows were finished and are kept."
+    left_out = [type(method.explainer).__name__ for method in methods[len(results) :]]
+    if left_out:
+        text += f" Not begun: {', '.join(left_out)}."
+    return text
+
+
+def _fit(methods: Sequence[ChosenMethod], inputs: ExplainInputs, notes: Notes) -> None:
+    """Fit the methods, and note what was found out about the model."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelWarning)  # each is a note
+        for method in methods:
+            method.explainer.fit(
+                inputs.classifier,
+                inputs.X_reference,
+                inputs.y_reference,
+                modality=inputs.layout.modality,
+            )
+    for remark in inputs.classifier.remarks.texts:
+        notes.add(remark)
 
 
 def _make_committee(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import typer
 
 from . import parameters
-from .console import ARGUMENTS_KEY, Notes, output_to_stderr, print_json
+from .console import ARGUMENTS_KEY, INTERRUPTED, Notes, output_to_stderr, print_json
 
 NOTHING_REACHED = 1
 
@@ -27,6 +27,7 @@ def explain(
     pad: parameters.Pad = False,
     fill: parameters.Fill = False,
     network: parameters.NetworkName = None,
+    classes: parameters.Classes = None,
     trust: parameters.Trust = False,
     freeze: parameters.Freeze = None,
     bounds: parameters.Bounds = None,
@@ -46,6 +47,7 @@ def explain(
     """Find the smallest believable change of every instance that makes the model decide otherwise.
 
     Exit code 0: done. 1: the target was reached for no instance. 2: an argument cannot be used.
+    130: interrupted by Ctrl-C; rows that were finished are kept, and the others say so.
     """
     notes = Notes()
     with output_to_stderr():
@@ -65,6 +67,7 @@ def explain(
             pad=pad,
             fill=fill,
             network=network,
+            classes=classes,
             trust=trust,
             freeze=freeze or (),
             bounds=bounds or (),
@@ -86,6 +89,8 @@ def explain(
         print_json(summarize(request, outcome, notes.texts))
     else:
         print_outcome(request, outcome)
+    if outcome.interrupted:
+        raise typer.Exit(INTERRUPTED)
     if not outcome.any_valid:
         raise typer.Exit(NOTHING_REACHED)
 

@@ -17,8 +17,8 @@ Model = Annotated[
     str,
     typer.Argument(
         metavar="MODEL",
-        help="A TorchScript file; weights of a torch network, with --network; .joblib, .pkl or "
-        ".pt2, with --trust; or module:name of a trained model, e.g. train:model.",
+        help="Weights of a torch network, with --network; TorchScript, .pt2, .joblib or .pkl, with "
+        "--trust; or module:name of a trained model, e.g. train:model.",
     ),
 ]
 Data = Annotated[
@@ -101,12 +101,21 @@ NetworkName = Annotated[
         rich_help_panel=MODEL_PANEL,
     ),
 ]
+Classes = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAMES",
+        help="The classes of a model that does not name them, in the order of its outputs: "
+        "ok,bearing. Default: the labels of the reference, sorted.",
+        rich_help_panel=MODEL_PANEL,
+    ),
+]
 Trust = Annotated[
     bool,
     typer.Option(
         "--trust",
-        help="Open a MODEL that can run code when opened (a pickle). Use it only for files that "
-        "you made or trust.",
+        help="Open a MODEL that can run code: a pickle, TorchScript, .pt2. Use it only for files "
+        "that you made or whose author you trust.",
         rich_help_panel=MODEL_PANEL,
     ),
 ]

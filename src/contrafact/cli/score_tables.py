@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from ..data.loaders import read_parts
+from ..data.writing import complete_file
 from ..engine import Counterfactuals
 from ..metrics import aggregate, evaluate
 from ..metrics.evaluation import METRICS
@@ -92,7 +93,9 @@ def _read_reference(path: str, label: str | None, result: Counterfactuals) -> An
 def write_csv(scores: Mapping[str, FileScores], path: Path) -> None:
     """Write the tables of all results to one .csv, indexed by result and metric."""
     tables = {name: score.table for name, score in scores.items()}
-    pd.concat(tables, names=["result", "metric"]).to_csv(path)
+    table = pd.concat(tables, names=["result", "metric"])
+    with complete_file(path) as draft:
+        table.to_csv(draft)
 
 
 def summarize(scores: Mapping[str, FileScores]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import operator
+import os
 import textwrap
 import warnings
 from collections.abc import Iterable, Iterator
@@ -18,7 +18,10 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from ..data.writing import complete_file
 from ..engine.result import Counterfactuals
+from ..numerics.tensors import read_integers
+from ..validation import Instance, Integer, Real, brief, check_parameters
 from .captions import SEPARATOR, detail, headline
 from .style import ALARM, FONT_SIZE, INK, plain
 from .words import note
@@ -69,14 +72,12 @@ def save_figure(figure: Figure, path: str | Path | None) -> None:
     ValueError
         If the suffix is another.
     """
+    check_path(path)
     if path is None:
         return
-    if Path(path).suffix.lower() not in SUFFIXES:
-        raise ValueError(
-            f"Cannot write a picture to {str(path)!r}; accepted: {', '.join(SUFFIXES)}."
-        )
-    with matplotlib.rc_context({"svg.fonttype": "none", "pdf.fonttype": 42}), any_character():
-        figure.savefig(path, dpi=150)
+    text_stays = matplotlib.rc_context({"svg.fonttype": "none", "pdf.fonttype": 42})
+    with text_stays, any_character(), complete_file(path) as draft:
+        figure.savefig(draft, dpi=150)
 
 
 @contextmanager
@@ -256,9 +257,28 @@ def write_legend(
 
 def checked_width(width: float) -> float:
     """Return the width of a figure in inches, if its words fit into it."""
-    if not width >= 3:
-        raise ValueError(f"width is {width!r} inches; accepted: 3 or more.")
+    if not Real(at_least=3, at_most=100).accepts(width):
+        raise ValueError(f"width is {brief(width)} inches; accepted: 3 or more, up to 100.")
     return float(width)
+
+
+def check_result(result: Counterfactuals, drawn: str = "") -> None:
+    """Raise unless this is a result, of the kind of data that is drawn where one is named."""
+    check_parameters("plot", {"result": Instance(Counterfactuals)}, {"result": result})
+    if drawn and result.modality != drawn:
+        raise ValueError(f"result holds {result.modality} data; accepted here: {drawn} data.")
+
+
+def check_path(path: str | Path | None) -> None:
+    """Raise, before anything is drawn, where a picture cannot be written to the path."""
+    if path is None:
+        return
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"path must be a file or None, got {brief(path)}.")
+    if Path(path).suffix.lower() not in SUFFIXES:
+        raise ValueError(
+            f"path: cannot write a picture to {str(path)!r}; accepted: {', '.join(SUFFIXES)}."
+        )
 
 
 def checked_row(result: Counterfactuals, i: int) -> int:
@@ -276,7 +296,7 @@ def checked_row(result: Counterfactuals, i: int) -> int:
     int
         From 0 to the number of rows, exclusive.
     """
-    i = operator.index(i)
+    check_parameters("plot", {"i": Integer()}, {"i": i})
     if not -len(result) <= i < len(result):
         raise IndexError(f"Row {i} does not exist: this result has {len(result)} rows.")
     return i % len(result)
@@ -297,7 +317,7 @@ def checked_rows(result: Counterfactuals, rows: Iterable[int]) -> list[int]:
     list of int
         Each from 0 to the number of rows, exclusive.
     """
-    chosen = [checked_row(result, i) for i in rows]
-    if not chosen:
+    if isinstance(rows, list | tuple | range) and len(rows) == 0:
         raise ValueError("rows is empty; choose at least one row to draw.")
-    return chosen
+    chosen = read_integers(rows, "rows", ("rows",))
+    return [checked_row(result, i) for i in chosen.tolist()]

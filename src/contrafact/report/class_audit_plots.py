@@ -11,7 +11,8 @@ from matplotlib.patches import Rectangle
 
 from ..explainers.class_audit import ClassAudit, Region
 from ..models.classifier import Array
-from .canvas import blank_figure, save_figure, write_title
+from ..validation import Instance, Integer, check_parameters
+from .canvas import blank_figure, check_path, save_figure, write_title
 from .grammar import counted
 from .style import BLUE, INK, VERMILLION, tidy
 from .words import label_text, percent_text
@@ -34,6 +35,9 @@ def plot_audit(audit: ClassAudit, path: str | Path | None = None, *, marked: int
     Figure
         The figure.
     """
+    rules = {"audit": Instance(ClassAudit), "marked": Integer(at_least=0)}
+    check_parameters("plot_audit", rules, {"audit": audit, "marked": marked})
+    check_path(path)
     is_series = len(audit.frequency) == 1
     if is_series:
         figure = blank_figure(3.0, header=0.4, width=9.5)

@@ -10,6 +10,7 @@ import numpy as np
 from ..engine.result import Counterfactuals, as_numpy
 from ..metrics.metric import instance_shape
 from ..models.classifier import Array
+from ..validation import brief
 from .grammar import counted, shorten
 from .pairs import changed_mask, pair
 from .style import Look, look_of
@@ -75,8 +76,13 @@ def check_same_instances(results: Mapping[str, Counterfactuals]) -> None:
     """
     if not isinstance(results, Mapping) or not results:
         raise ValueError(
-            f"results has to map names to Counterfactuals, at least one; got {results!r:.80}."
+            f"results has to map names to Counterfactuals, at least one; got {brief(results)}."
         )
+    for name, result in results.items():
+        if not isinstance(name, str) or not isinstance(result, Counterfactuals):
+            raise TypeError(
+                f"results has to map names to Counterfactuals, got {brief(name)}: {brief(result)}."
+            )
     (first_name, first), *others = results.items()
     for name, other in others:
         _check_pair(label_text(first_name), first, label_text(name), other)

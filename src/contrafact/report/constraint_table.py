@@ -56,8 +56,9 @@ def _words_by_kind(
         words["frozen"] = _frozen_text(
             result, broadcast_over_instance(constraints.frozen, shape, "frozen", bool)
         )
-    if constraints.max_step is not None:
-        words["max_step"] = f"no step larger than {number_text(constraints.max_step)}"
+    steps = constraints.step_limits(shape)
+    if steps is not None and np.isfinite(steps).any():
+        words["max_step"] = f"no step larger than {_bound_text(result, steps)}"
     return words
 
 

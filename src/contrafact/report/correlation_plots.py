@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from .canvas import blank_figure, save_figure
+from ..validation import Instance, check_parameters
+from .canvas import blank_figure, check_path, save_figure
 from .grammar import shorten
 from .style import INK, plain
 from .words import MISSING
@@ -33,7 +34,13 @@ def plot_correlations(table: pd.DataFrame, path: str | Path | None = None) -> Fi
     Figure
         The figure.
     """
+    check_parameters("plot_correlations", {"table": Instance(pd.DataFrame)}, {"table": table})
+    check_path(path)
     n = len(table)
+    if n == 0 or table.shape != (n, n):
+        raise ValueError(
+            f"table has shape {table.shape}. Accepted: (metrics, metrics), as `correlations` gives."
+        )
     side = max(0.52 * n, 2.2)
     figure = blank_figure(side + 2.4, width=side + 3.6)
     ax = figure.subplots()

@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 from ..engine.result import Counterfactuals
 from ..explainers.latentcf import LatentCF
 from ..explainers.tsnuc import TSNUC
-from .canvas import blank_figure, checked_row, save_figure, write_title
+from ..validation import brief
+from .canvas import blank_figure, check_path, check_result, checked_row, save_figure, write_title
 from .captions import headline
 from .style import FONT_SIZE, GRAY, class_color, plain, tidy
 from .words import label_text
@@ -44,6 +45,10 @@ def plot_latent(
     Figure
         The figure.
     """
+    check_result(result)
+    check_path(path)
+    if not hasattr(explainer, "latent_"):
+        raise TypeError(f"explainer must be a fitted TSNUC or LatentCF, got {brief(explainer)}.")
     if "path" not in result.info:
         raise ValueError("This result has no path; plot_latent draws those of TSNUC and LatentCF.")
     i = checked_row(result, i)

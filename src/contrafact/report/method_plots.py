@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 
 from ..engine.result import Counterfactuals
 from ..models.classifier import Array
-from .canvas import WIDTH, TitleLine, save_figure, titled_figure, write_legend
+from ..validation import Integer, check_parameters
+from .canvas import WIDTH, TitleLine, check_path, save_figure, titled_figure, write_legend
 from .comparison import (
     MethodAnswer,
     answer_lines,
@@ -65,7 +66,9 @@ def plot_methods(
     >>> result = cf.CELS(max_iter=50).fit(model, X_train, y_train).explain(X_test[:4])
     >>> figure = plot_methods({"CELS": result, "CELS, refined": cf.refine(result, model)}, 3)
     """
+    check_path(path)
     check_same_instances(results)
+    check_parameters("plot_methods", {"i": Integer()}, {"i": i})
     answers = answers_for(results, i)
     modality = answers[0].result.modality
     draw = {"series": _plot_series, "image": _plot_images, "row": _plot_rows}[modality]

@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 
 from ..engine.result import Counterfactuals
 from ..numerics import ceil_div
-from .canvas import blank_figure, checked_rows, save_figure
+from ..validation import Integer, check_parameters
+from .canvas import blank_figure, check_path, check_result, checked_rows, save_figure
 from .pairs import pair
 from .panels import draw_difference, draw_image
 from .style import ALARM, MISSED
@@ -50,6 +51,9 @@ def montage(
     Figure
         The figure.
     """
+    check_result(result)
+    check_path(path)
+    check_parameters("montage", {"across": Integer(at_least=1, at_most=20)}, {"across": across})
     if result.modality != "image":
         raise ValueError(f"montage draws images; this result holds {result.modality} data.")
     first_rows = range(min(MOST_ROWS, len(result)))

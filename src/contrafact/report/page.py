@@ -9,12 +9,15 @@ from hashlib import sha256
 from html import escape
 from importlib.resources import files
 from itertools import chain, count
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from ..data.writing import complete_file
 from ..engine.constraints import Constraints
 from ..engine.result import Counterfactuals
 from ..metrics import Reference
+from ..validation import Instance, Nothing, check_parameters
 from . import sections
 from .comparison import check_same_instances
 from .grammar import shorten
@@ -29,6 +32,12 @@ SCRIPTS = (
     "pictures.js",
     "page.js",
 )
+_RULES = {
+    "path": Instance(str, "a file") | Instance(PathLike, "a path"),
+    "title": Instance(str, "a text") | Nothing(),
+    "constraints": Instance(Constraints) | Nothing(),
+    "command": Instance(str, "a text") | Nothing(),
+}
 QUESTION = "What would change the model's decision?"
 
 
@@ -76,6 +85,8 @@ def write_report(
     >>> write_report({"line": result}, "why.html", reference=(X_train, y_train)).name
     'why.html'
     """
+    given = {"path": path, "title": title, "constraints": constraints, "command": command}
+    check_parameters("write_report", _RULES, given)
     path = Path(path)
     if isinstance(results, Counterfactuals):
         results = {str(results.provenance.get("method", "given")): results}
@@ -95,7 +106,10 @@ def write_report(
     heading = shorten(title or QUESTION, 200)
     body = [
         f"<header><h1>{escape(heading)}</h1>{sections.scope(results)}</header>\n<main>",
-        _section("Summary", sections.summary(results, means, without_picture)),
+        _section(
+            "Summary",
+            sections.remarks(results) + sections.summary(results, means, without_picture),
+        ),
         _section(
             "Methods side by side" if len(results) > 1 else "Metrics",
             sections.means_table(results, scores, means),
@@ -110,11 +124,12 @@ def write_report(
         "</main>",
     ]
     document = _document(heading, body, content)
-    path.write_text(
-        document,
-        encoding="utf-8",
-        errors="xmlcharrefreplace",
-    )
+    with complete_file(path) as draft:
+        draft.write_text(
+            document,
+            encoding="utf-8",
+            errors="xmlcharrefreplace",
+        )
     return path
 
 

@@ -17,7 +17,8 @@ from ..benchmark import pareto_front
 from ..benchmark.blocks import direction_of, name_of
 from ..metrics import Metric
 from ..models.classifier import Array
-from .canvas import blank_figure, save_figure
+from ..validation import Boolean, Instance, brief, check_parameters
+from .canvas import blank_figure, check_path, save_figure
 from .grammar import shorten
 from .style import BLUE, GRAY, INK, plain, tidy
 from .words import over_instances
@@ -62,6 +63,12 @@ def plot_pareto(
     Figure
         The figure.
     """
+    rules = {"frame": Instance(pd.DataFrame), "failed_worst": Boolean()}
+    check_parameters("plot_pareto", rules, {"frame": frame, "failed_worst": failed_worst})
+    check_path(path)
+    for axis, metric in (("x", x), ("y", y)):
+        if not isinstance(metric, str | Metric):
+            raise TypeError(f"{axis} must be the name of a metric, got {brief(metric)}.")
     front = pareto_front(
         frame,
         [x, y],

@@ -17,6 +17,8 @@ from .canvas import (
     NARROW,
     WIDTH,
     blank_figure,
+    check_path,
+    check_result,
     checked_row,
     checked_rows,
     checked_width,
@@ -67,6 +69,8 @@ def plot(
     >>> result = cf.CELS(max_iter=50).fit(model, X_train, y_train).explain(X_test[:4])
     >>> figure = plot(result, 0, "why.pdf", width=3.5)
     """
+    check_result(result)
+    check_path(path)
     i = checked_row(result, i)
     draw = {"series": _plot_series, "image": _plot_image, "row": _plot_row}[result.modality]
     figure = draw(result, i, checked_width(width))
@@ -107,13 +111,16 @@ def plot_many(
     >>> result = cf.CELS(max_iter=50).fit(model, X_train, y_train).explain(X_test[:4])
     >>> figure = plot_many(result, [0, 1, 2, 3])
     """
+    check_result(result)
+    check_path(path)
     if result.modality != "series":
         raise ValueError(
             f"plot_many draws series; this result holds {result.modality} data. "
             "Use plot(result, i)."
         )
     chosen = checked_rows(result, rows)
-    across = 1 if len(chosen) == 1 or checked_width(width) < NARROW else 2
+    width = checked_width(width)
+    across = 1 if len(chosen) == 1 or width < NARROW else 2
     if across == 1:
         width = min(width, WIDTH / 2)
     lines = ceil_div(len(chosen), across)

@@ -11,8 +11,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ..data.cleaning import as_float, describe_nonfinite
+from ..data.dataset import as_labels
 from ..prototypes.estimator import Array, PrototypeClassifier
-from .canvas import blank_figure, save_figure
+from ..validation import Instance, Integer, ListOf, Nothing, check_parameters
+from .canvas import blank_figure, check_path, save_figure
 from .grammar import one_line
 from .panels import draw_image
 from .style import BLUE, COLORS, FONT_SIZE, GRAY, class_color, plain, tidy
@@ -47,6 +50,8 @@ def plot_prototypes(
     Figure
         The figure.
     """
+    _check_model("plot_prototypes", model)
+    check_path(path)
     shown = getattr(model, "exemplars_", model.prototypes_)
     if shown is None:
         raise ValueError(
@@ -55,10 +60,30 @@ def plot_prototypes(
     if shown.ndim == 4:
         figure = _plot_images(model, shown)
     else:
-        data = None if X is None else (np.asarray(X), np.asarray(y))
+        data = None if X is None else _read_data(model, X, y)
         figure = _plot_profiles(model, shown, data)
     save_figure(figure, path)
     return figure
+
+
+def _check_model(owner: str, model: Any) -> None:
+    """Raise unless this is a fitted prototype model."""
+    check_parameters(owner, {"model": Instance(PrototypeClassifier)}, {"model": model})
+    if not hasattr(model, "prototypes_"):
+        raise ValueError(f"{owner}: model {type(model).__name__} is not fitted; call fit first.")
+
+
+def _read_data(model: PrototypeClassifier, X: Any, y: Any) -> tuple[Array, Array]:
+    """Check instances of the model and their labels."""
+    instances = as_float(X, "X")
+    if instances.ndim < 2 or math.prod(instances.shape[1:]) != model.n_features_in_:
+        raise ValueError(
+            f"X has shape {instances.shape}. Accepted: (n, {', '.join(map(str, model.shape_))})."
+        )
+    problem = describe_nonfinite(instances, "X")
+    if problem:
+        raise ValueError(problem)
+    return instances, as_labels(y, "y", len(instances))
 
 
 def _plot_images(model: PrototypeClassifier, shown: Array) -> Figure:
@@ -156,9 +181,12 @@ def plot_relevances(
     Figure
         The figure.
     """
+    check_path(path)
+    rules = {"names": ListOf(Instance(str), "texts") | Nothing(), "most": Integer(at_least=1)}
+    check_parameters("plot_relevances", rules, {"names": names, "most": most})
     if not hasattr(model, "relevances_"):
         raise ValueError(
-            f"{type(model).__name__} has no relevances; GRLVQ, GMLVQ and LGMLVQ learn them."
+            f"model {type(model).__name__} has no relevances; GRLVQ, GMLVQ and LGMLVQ learn them."
         )
     relevances = model.relevances_
     if relevances.ndim > 1:
@@ -263,8 +291,10 @@ def plot_projection(
     Figure
         The figure.
     """
-    rows = np.asarray(X).reshape(len(X), -1)
-    y = np.asarray(y)
+    _check_model("plot_projection", model)
+    check_path(path)
+    X, y = _read_data(model, X, y)
+    rows = X.reshape(len(X), -1)
     omega = _common_metric(model, rows.shape[1])
     center = rows.mean(0)
     _, spread, axes = np.linalg.svd((rows - center) @ omega.T, full_matrices=False)

@@ -15,7 +15,8 @@ from matplotlib.figure import Figure
 
 from ..benchmark.significance import Comparison
 from ..numerics import ceil_div
-from .canvas import WIDTH, blank_figure, save_figure
+from ..validation import brief
+from .canvas import WIDTH, blank_figure, check_path, save_figure
 from .grammar import counted
 from .style import BLUE, GRAY, INK, plain
 
@@ -66,6 +67,11 @@ def plot_critical_difference(comparison: Comparison, path: str | Path | None = N
     ----------
     Demšar: Statistical comparisons of classifiers over multiple data sets. JMLR 7, 2006.
     """
+    if not hasattr(comparison, "mean_ranks"):
+        raise TypeError(
+            f"comparison must be what nemenyi or wilcoxon_holm returns, got {brief(comparison)}."
+        )
+    check_path(path)
     mean = comparison.mean_ranks
     methods = list(mean.index)
     axis = _rank_axis(comparison)
@@ -120,7 +126,7 @@ def _rank_axis(comparison: Comparison) -> _RankAxis:
 
 def _write_heading(ax: Axes, comparison: Comparison) -> None:
     """Write what was compared, and how."""
-    blocks = counted(comparison.n_blocks, "block")
+    blocks = counted(comparison.n_blocks, "data set" if comparison.blocks == "datasets" else "run")
     title = f"{plain(comparison.metric)}: mean rank over {blocks}"
     ax.text(
         0.15,

@@ -18,6 +18,8 @@ from ..models.classifier import Array
 from ..numerics import ceil_div
 from .canvas import (
     WIDTH,
+    check_path,
+    check_result,
     checked_row,
     checked_width,
     save_figure,
@@ -74,6 +76,8 @@ def plot_saliency(
     >>> result = cf.CELS(max_iter=50).fit(model, X_train, y_train).explain(X_test[:4])
     >>> figure = plot_saliency(result, 0)
     """
+    check_result(result)
+    check_path(path)
     if result.modality != "series":
         raise ValueError(f"plot_saliency draws series; this result holds {result.modality} data.")
     i = checked_row(result, i)

@@ -57,6 +57,27 @@ def scope(results: Mapping[str, Counterfactuals]) -> str:
     return f"<p>{what}{several} · {escape(', '.join(results))}</p>"
 
 
+def remarks(results: Mapping[str, Counterfactuals]) -> str:
+    """Say what users should know about the model, such as a doubtful order of its classes.
+
+    Parameters
+    ----------
+    results : mapping of str to Counterfactuals
+        By method.
+
+    Returns
+    -------
+    str
+        HTML; empty where there is nothing to say.
+    """
+    texts = [text for result in results.values() for text in result.provenance.get("remarks", [])]
+    lines = [
+        f'<p class="bad">About the model: {escape(shorten(str(text), 1000))}</p>'
+        for text in dict.fromkeys(texts)
+    ]
+    return "\n".join(lines)
+
+
 def means_by_method(
     results: Mapping[str, Counterfactuals], scores: Mapping[str, pd.DataFrame]
 ) -> dict[str, MethodMeans]:
