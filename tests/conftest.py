@@ -1,22 +1,44 @@
 """Settings of all tests: one thread per worker, since two workers share two cores."""
 
 import os
+import random
 import sys
+import tempfile
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Without it numba's thread pool, started by aeon, gives torch two threads in the middle of a test.
 os.environ.setdefault("NUMBA_NUM_THREADS", "1")
 os.environ.setdefault("MPLBACKEND", "Agg")
+# Benchmarks keep the secret of their signatures there.
+os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="contrafact-tests-")
 
 import numpy as np
 import pytest
 import torch
 
+from global_state import changes, snapshot
+
 
 @pytest.fixture(autouse=True)
-def one_thread():
-    """Set torch's number of threads before every test, whatever a library set it to."""
-    torch.set_num_threads(1)
+def global_state_is_kept():
+    """Check that random numbers, settings and modes of the process are as before every test."""
+    before = snapshot()
+    yield
+    found = changes(before, snapshot())
+    assert not found, "The test, or what it calls, changed " + "; ".join(found)
+
+
+@pytest.fixture
+def own_random_numbers(global_state_is_kept):
+    """Let a test draw from the global generators itself: seeded, and put back after it."""
+    numbers = random.getstate(), np.random.get_state(), torch.get_rng_state()
+    random.seed(0)
+    np.random.seed(0)
+    torch.manual_seed(0)
+    yield
+    random.setstate(numbers[0])
+    np.random.set_state(numbers[1])
+    torch.set_rng_state(numbers[2])
 
 
 class Counting:
@@ -47,9 +69,10 @@ def counting():
 def open_tasks():
     """Open a request as the base class does; gives the tasks of all its instances."""
     from contrafact.engine import Request, Tasks
-    from contrafact.engine.instances import read_instances, read_targets, wrap_model
-    from contrafact.engine.oracle import open_request
+    from contrafact.engine.instances import read_instances, wrap_model
+    from contrafact.engine.opening import open_request
     from contrafact.models import as_classifier
+    from contrafact.models.class_labels import read_targets
 
     def build(model, X, target=None, *, modality=None, classes=None, **options):
         request = Request(**options)
