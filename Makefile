@@ -2,12 +2,20 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test quick browser lint types check docs bench-believable bench-gradient bench-guides bench-latent bench-lmo bench-optimality bench-prototypes bench-robust bench-search bench-tscfeval bench-visual clean
+.PHONY: demo test quick compat fuzz browser lint types check docs lock audit dist sbom bench-believable bench-bills bench-gradient bench-guides bench-kills bench-latent bench-lmo bench-optimality bench-prototypes bench-robust bench-search bench-tscfeval bench-visual clean
 
-.venv/.installed: pyproject.toml constraints.txt
+# Every file is checked against the hashes in requirements.lock. Where the index serves other builds of the same
+# versions: make demo LOCK=constraints.txt
+LOCK ?= requirements.lock
+TORCH := $(shell grep -o '^torch==[^ ;]*' constraints.txt)
+
+# torch comes after its dependencies, so that it is all that is installed without a hash.
+.venv/.installed: pyproject.toml constraints.txt requirements.lock
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --constraint constraints.txt torch==2.13.0
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[dev]"
+	$(BIN)/pip install --quiet --no-deps --requirement $(LOCK)
+	$(BIN)/pip install --quiet $(TORCH)
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+	$(BIN)/pip check --quiet
 	touch $@
 
 demo: .venv/.installed
@@ -20,6 +28,10 @@ test: .venv/.installed browser
 QUICK := tests/contract tests/engine tests/geometry tests/models tests/numerics tests/search tests/test_package.py
 quick: lint types
 	$(BIN)/pytest -n 2 --dist worksteal $(QUICK) $(wildcard tests/test_validation.py tests/test_deprecation.py) -m "quick or not contract"
+
+# Strange arguments at every public door: a table of what was found, in build/fuzz.md. CONTRAFACT_FUZZ=1000 runs fewer cases.
+fuzz: .venv/.installed
+	$(BIN)/python tests/fuzz/run.py --jobs 2
 
 # The report's tests open it in a real browser: one that is there, or Debian's where it may be installed.
 browser:
@@ -38,14 +50,35 @@ types: .venv/.installed
 
 check: lint types test
 
+# Tools that nothing else needs: uv writes the lock, pip-audit asks a database of known vulnerabilities.
+build/tools/.installed:
+	$(PYTHON) -m venv build/tools
+	build/tools/bin/pip install --quiet uv==0.13.8 pip-audit==2.10.1
+	touch $@
+
+lock: build/tools/.installed
+	$(PYTHON) tools/lock.py $(CURDIR)/build/tools/bin/uv
+
+# Not a part of `make test`: it needs a network, and its answer changes with the day. A database that cannot be
+# reached is a note, not a failure.
+audit: build/tools/.installed
+	$(PYTHON) tools/audit.py build/tools/bin/pip-audit requirements.lock
+
+# build/contrafact-*.whl and .tar.gz, and what stands behind them: build/sbom.json, build/licenses.md.
+dist: .venv/.installed sbom
+	$(BIN)/hatchling build --directory build
+
+sbom: .venv/.installed
+	$(BIN)/python tools/sbom.py build
+
 docs: .venv/.installed
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir build/site
 
 # The peer gets an environment of its own; its deep-learning back end is not needed for what we compare.
 benchmarks/.venv/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv benchmarks/.venv
-	benchmarks/.venv/bin/pip install --quiet --constraint constraints.txt torch==2.13.0
-	benchmarks/.venv/bin/pip install --quiet --constraint constraints.txt --editable . tqdm deap==1.4.4 moocore==0.3.2
+	benchmarks/.venv/bin/pip install --quiet --constraint constraints.txt $(TORCH)
+	benchmarks/.venv/bin/pip install --quiet --constraint constraints.txt --editable ".[benchmark]" tqdm deap==1.4.4 moocore==0.3.2
 	benchmarks/.venv/bin/pip install --quiet --no-deps tscf-eval==1.2.0 tslearn==0.10.0
 	touch $@
 
@@ -57,8 +90,15 @@ bench-believable: .venv/.installed
 	OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(BIN)/python benchmarks/_believable_models.py $(if $(DATA),--data $(DATA))
 	OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(BIN)/python benchmarks/believable.py $(if $(DATA),--data $(DATA))
 
+bench-bills: .venv/.installed
+	OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(BIN)/python benchmarks/bills.py
+
 bench-guides: .venv/.installed
 	$(BIN)/python benchmarks/guides.py
+
+# 100 kills of a benchmark at random moments, here and on a Dask cluster.
+bench-kills: .venv/.installed
+	OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(BIN)/python benchmarks/kills.py
 
 # DATA=folder adds the data sets found there.
 bench-latent: .venv/.installed
@@ -72,8 +112,8 @@ bench-optimality: .venv/.installed
 
 benchmarks/.venv-prosemble/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv benchmarks/.venv-prosemble
-	benchmarks/.venv-prosemble/bin/pip install --quiet --constraint constraints.txt torch==2.13.0
-	benchmarks/.venv-prosemble/bin/pip install --quiet --constraint constraints.txt --editable .
+	benchmarks/.venv-prosemble/bin/pip install --quiet --constraint constraints.txt $(TORCH)
+	benchmarks/.venv-prosemble/bin/pip install --quiet --constraint constraints.txt --editable ".[benchmark]"
 	benchmarks/.venv-prosemble/bin/pip install --quiet --constraint constraints.txt "prosemble[jax]==2.4.0" jax==0.10.2 optax==0.2.8
 	touch $@
 
@@ -95,5 +135,25 @@ bench-tscfeval: .venv/.installed
 bench-visual: .venv/.installed
 	$(BIN)/python benchmarks/visual.py $(if $(DATA),--data $(DATA))
 
+# Models of other libraries, each in an environment of its own on top of .venv; what installs is tried.
+# The packages of each: sklearn and aeon are in .venv already, but not all that aeon can use. wildboar works with a scikit-learn older than ours.
+COMPAT := sklearn aeon xgboost lightgbm catboost skorch sktime tslearn pyts onnxruntime wildboar
+PACKAGES_onnxruntime := onnxruntime skl2onnx onnx
+PACKAGES_sklearn :=
+PACKAGES_aeon := statsmodels tsfresh tensorflow
+PACKAGES_wildboar := --no-deps wildboar scikit-learn==1.7.2
+CONSTRAINT_wildboar := /dev/null
+compat: .venv/.installed
+	@for library in $(COMPAT); do $(MAKE) --no-print-directory compat-$$library || true; done
+	$(BIN)/python tests/compat/write_table.py build/compat
+
+compat-%: .venv/.installed
+	$(PYTHON) -m venv .venv-compat-$*
+	$(BIN)/python tests/compat/layer.py .venv-compat-$*
+	$(if $(filter undefined,$(origin PACKAGES_$*)),.venv-compat-$*/bin/pip install --quiet --constraint constraints.txt $*,)
+	$(if $(PACKAGES_$*),.venv-compat-$*/bin/pip install --quiet --constraint $(or $(CONSTRAINT_$*),constraints.txt) $(PACKAGES_$*),)
+	CONTRAFACT_COMPAT=build/compat OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 \
+	  .venv-compat-$*/bin/python -m pytest tests/compat/test_$*.py
+
 clean:
-	rm -rf .venv benchmarks/.venv benchmarks/.venv-prosemble build dist .coverage htmlcov .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv .venv-compat-* benchmarks/.venv benchmarks/.venv-prosemble build dist .coverage htmlcov .mypy_cache .ruff_cache .pytest_cache

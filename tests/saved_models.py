@@ -22,6 +22,16 @@ class Net(nn.Module):
         return self.layers(x)
 
 
+class Payload:
+    """Unpickled, it writes a file."""
+
+    def __init__(self, proof):
+        self.proof = str(proof)
+
+    def __reduce__(self):
+        return (open, (self.proof, "w"))
+
+
 def net() -> Net:
     torch.manual_seed(0)
     module = Net()

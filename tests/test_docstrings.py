@@ -257,6 +257,7 @@ def example_names():
     }
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 @pytest.mark.parametrize("name", list(modules()))
 def test_examples_in_docstrings(name, example_names, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

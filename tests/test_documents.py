@@ -100,6 +100,7 @@ def same_output(want: str, got: str) -> bool:
     return percent.sub("%", want) == percent.sub("%", got) and max(apart, default=0) <= 3
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 @each_page
 def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

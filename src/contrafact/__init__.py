@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Public names and the package each lives in; imported on first use, so that `import contrafact`
 # stays quick.

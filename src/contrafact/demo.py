@@ -15,6 +15,7 @@ from rich.table import Table
 import contrafact as cf
 from contrafact.data import Dataset
 from contrafact.data.cleaning import Array
+from contrafact.data.writing import complete_file
 from contrafact.engine import Counterfactuals
 from contrafact.explainers.support.explainer import Explainer
 from contrafact.metrics import Reference
@@ -251,14 +252,16 @@ def write_inputs(network: torch.nn.Module, data: Dataset, chosen: Array, folder:
     folder : Path
         Where to write.
     """
-    torch.save(network.state_dict(), folder / "weights.pt")
-    np.savez_compressed(
-        folder / "series.npz",
-        X_train=data.X_train,
-        y_train=data.y_train,
-        X_test=data.X_test[chosen],
-        y_test=data.y_test[chosen],
-    )
+    with complete_file(folder / "weights.pt") as draft:
+        torch.save(network.state_dict(), draft)
+    with complete_file(folder / "series.npz") as draft:
+        np.savez_compressed(
+            draft,
+            X_train=data.X_train,
+            y_train=data.y_train,
+            X_test=data.X_test[chosen],
+            y_test=data.y_test[chosen],
+        )
 
 
 def print_next_steps(console: Console, folder: Path, report: Path) -> None:

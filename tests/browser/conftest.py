@@ -151,8 +151,12 @@ def multivariate(folder):
     good = made(X, X_cf, "series", names=names, info={"saliency": np.abs(X_cf - X)})
     bad = made(X, changed(X), "series", valid=False, names=names)
     bad.cf_proba[1] = np.nan
+    bad.X_cf[2] = X[2]
     bad = replace(
-        bad, status=np.array(["invalid", "error", "already_target", "budget", "infeasible"])
+        bad,
+        target=np.where(np.arange(5) == 2, bad.labels, bad.target),
+        valid=np.arange(5) == 2,
+        status=np.array(["invalid", "error", "already_target", "budget", "infeasible"]),
     )
     results = {"good": good, "bad": bad}
     return write_report(results, folder / "multivariate.html"), results

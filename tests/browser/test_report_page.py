@@ -673,8 +673,14 @@ def test_opens_where_there_is_something_to_see(visit, folder, hand):
     made, changed = hand
     X = np.random.default_rng(8).normal(size=(4, 1, 20))
     result = made(X, changed(X), "series")
-    result = replace(result, status=np.array(["already_target", "invalid", "valid", "valid"]))
-    result = replace(result, valid=result.status != "invalid")
+    result.X_cf[0] = X[0]
+    result = replace(
+        result,
+        labels=np.where(np.arange(4) == 0, result.target, result.labels),
+        cf_labels=np.where(np.arange(4) == 1, result.labels, result.cf_labels),
+        valid=np.arange(4) != 1,
+        status=np.array(["already_target", "invalid", "valid", "valid"]),
+    )
     page = visit(write_report(result, folder / "first.html"))
     assert heading(page).startswith("row 102:")
     assert heading(visit(folder / "first.html", "#row=100")).startswith("row 100:")

@@ -1,0 +1,406 @@
+"""Kill a benchmark again and again, and compare its tables with those of an undisturbed run.
+
+    make bench-kills            100 kills, about half of them on a Dask cluster
+
+A kill (SIGKILL) hits, at a random moment, the process that runs the grid, one of the child
+processes that do its tasks, or a worker of the cluster. A run whose process was killed is started
+again. When a grid is finished, its table must be that of the undisturbed run, no finished cell may
+have been written twice, nothing may be left of killed processes, and a run must never stop making
+progress.
+Writes benchmarks/results/kills.md.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import contrafact as cf
+from _common import conditions, make_parser, table_head, table_row, write_page
+from contrafact.benchmark import Benchmark
+
+#: seconds without a new file, a kill or a start after which a run counts as stuck
+PATIENCE = 900.0
+#: seconds that children of killed processes have to leave
+GRACE = 30.0
+#: part of the command line of a child process
+CHILD = "contrafact.benchmark.child"
+#: share of the kills that do not wait for the run to get going again after the last one
+EARLY = 0.2
+#: kills of one grid
+KILLS_PER_GRID = 10
+#: of the measured times in the table, which differ from run to run
+CLOCKS = ["seconds", "fit_seconds"]
+
+
+def make_grid(seeds: int) -> Benchmark:
+    """Return a grid of quick cells: 2 data sets × 2 classifiers × 3 methods × seeds."""
+
+    def toy(seed: int) -> cf.Dataset:
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(60, 1, 8))
+        y = np.where(X[:, 0, :4].mean(1) > 0, "up", "down")
+        return cf.Dataset(f"toy{seed}", "series", X[:40], y[:40], X[40:], y[40:])
+
+    return Benchmark(
+        {"a": toy(0), "b": toy(1)},
+        {
+            "logistic": "sklearn.linear_model:LogisticRegression",
+            "forest": {"model": "sklearn.ensemble:RandomForestClassifier", "n_estimators": 5},
+        },
+        {
+            "line": "LineSearch",
+            "mask": {"method": "RandomMask", "options": {"k": 2}},
+            "nearest": "NearestUnlike",
+        },
+        seeds=range(seeds),
+        instances=6,
+        metrics=["valid", "l2", "sparsity", "knn_distance"],
+    )
+
+
+# --- processes -----------------------------------------------------------------------------------
+
+
+def processes() -> dict[int, tuple[int, str]]:
+    """Return the parent and the command line of every process, by its number."""
+    found = {}
+    for folder in Path("/proc").iterdir():
+        if not folder.name.isdecimal():
+            continue
+        try:
+            words = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            state = (folder / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue  # it has just ended
+        if state[0] != "Z":
+            found[int(folder.name)] = (int(state[1]), words)
+    return found
+
+
+def children_of(parents: set[int], words: str) -> list[int]:
+    """Return the living children of some processes whose command line contains these words."""
+    return [
+        number
+        for number, (parent, command) in processes().items()
+        if parent in parents and words in command
+    ]
+
+
+class Cluster:
+    """A Dask scheduler, and two workers that are started again when they die.
+
+    Not the nannies of a LocalCluster: they give up a worker that is killed while it starts.
+    """
+
+    def __enter__(self) -> Cluster:
+        from distributed import LocalCluster
+
+        self.scheduler = LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address=None)
+        self.address = self.scheduler.scheduler_address
+        self.workers = [self._start(), self._start()]
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        for worker in self.workers:
+            worker.kill()
+            worker.wait()
+        self.scheduler.close()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        """Start a worker of one thread."""
+        options = ["--no-nanny", "--nthreads", "1", "--no-dashboard", "--memory-limit", "0"]
+        words = [sys.executable, "-m", "distributed.cli.dask_worker", self.address, *options]
+        return subprocess.Popen(words, stderr=subprocess.DEVNULL)
+
+    def mend(self) -> None:
+        """Start workers that died again."""
+        self.workers = [
+            worker if worker.poll() is None else self._start() for worker in self.workers
+        ]
+
+
+# --- one grid under fire -------------------------------------------------------------------------
+
+
+@dataclass
+class Record:
+    """What happened so far."""
+
+    kills: Counter[str] = field(default_factory=Counter)
+    cells: int = 0
+    grids: int = 0
+    starts: int = 0
+    twice: int = 0
+    different: int = 0
+    left: int = 0
+    stuck: int = 0
+    longest: float = 0.0
+
+
+class Fire:
+    """Run a grid in a folder, and kill parts of the run until it is finished.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the cells are kept.
+    seeds : int
+        Of the grid.
+    cluster : Cluster or None
+        Where the tasks run; None for processes here.
+    rng : Generator
+        Draws moments and victims.
+    record : Record
+        What happened; filled in.
+    pause : float
+        Mean seconds between two kills.
+    limit : int
+        Kills in all, with those that the record has already.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        seeds: int,
+        cluster: Cluster | None,
+        rng: np.random.Generator,
+        record: Record,
+        pause: float,
+        limit: int,
+    ) -> None:
+        self.folder = folder
+        self.seeds = seeds
+        self.cluster = cluster
+        self.rng = rng
+        self.record = record
+        self.pause = pause
+        self.limit = limit
+        self.is_due = False
+        self.written: dict[Path, int] = {}
+        self.seen: set[int] = set()
+
+    def run(self) -> bool:
+        """Run until the grid is finished; return whether it got there without being stuck."""
+        process = self._start()
+        last_event = time.monotonic()
+        next_kill = self._next_kill()
+        while True:
+            time.sleep(0.05)
+            code = process.poll()
+            if code == 0:
+                break
+            if code is not None:
+                process = self._start()
+                last_event = time.monotonic()
+            if self.cluster is not None:
+                self.cluster.mend()
+            if self._look():
+                self.is_due = True
+                self.record.longest = max(self.record.longest, time.monotonic() - last_event)
+                last_event = time.monotonic()
+            if time.monotonic() > next_kill and sum(self.record.kills.values()) < self.limit:
+                if self._kill(process):
+                    last_event = time.monotonic()
+                next_kill = self._next_kill()
+            if time.monotonic() - last_event > PATIENCE:
+                self.record.stuck += 1
+                process.kill()
+                return False
+        self._look()
+        return True
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        """Start the process that runs the grid."""
+        self.record.starts += 1
+        words = [sys.executable, __file__, "--run", str(self.folder), "--seeds", str(self.seeds)]
+        if self.cluster is not None:
+            words += ["--scheduler", self.cluster.address]
+        return subprocess.Popen(words)
+
+    def _next_kill(self) -> float:
+        """Draw the moment of the next kill."""
+        return time.monotonic() + self.rng.exponential(self.pause)
+
+    def _look(self) -> bool:
+        """Return whether something was written since the last look; note what was written twice."""
+        is_new = False
+        for path in [*self.folder.glob("cells/[!.]*"), *self.folder.glob("models/[!.]*")]:
+            at = path.stat().st_mtime_ns
+            is_new |= path not in self.written
+            self.record.twice += self.written.setdefault(path, at) != at
+            self.written[path] = at
+        return is_new
+
+    def _kill(self, process: subprocess.Popen[bytes]) -> bool:
+        """Kill a part of the run; return whether there was one to kill."""
+        victims = self._victims(process)
+        self.seen.update(victims["child"])
+        if not self.is_due:
+            return False
+        kinds = [kind for kind, numbers in victims.items() if numbers]
+        kind = str(self.rng.choice(kinds))
+        victim = int(self.rng.choice(victims[kind]))
+        try:
+            os.kill(victim, signal.SIGKILL)
+        except ProcessLookupError:
+            return False  # it has ended by itself
+        where = "here" if self.cluster is None else "cluster"
+        self.record.kills[f"{kind}, {where}"] += 1
+        self.is_due = bool(self.rng.random() < EARLY)
+        return True
+
+    def _victims(self, process: subprocess.Popen[bytes]) -> dict[str, list[int]]:
+        """Return the processes of the run by kind."""
+        workers = []
+        if self.cluster is not None:
+            workers = [worker.pid for worker in self.cluster.workers]
+        parents = set(workers) or {process.pid}
+        return {
+            "parent": [process.pid],
+            "child": children_of(parents, CHILD),
+            "worker": workers,
+        }
+
+    def count_left(self) -> int:
+        """Return how many child processes outlived the processes that they belonged to."""
+        deadline = time.monotonic() + GRACE
+        while time.monotonic() < deadline:
+            living = processes()
+            orphans = [number for number in self.seen if CHILD in living.get(number, (0, ""))[1]]
+            owners = {living[number][0] for number in orphans}
+            if not owners & {1} and all(owner in living for owner in owners):
+                return 0
+            time.sleep(0.5)
+        return len(orphans)
+
+
+def comparable(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table without what a clock says."""
+    return frame.drop(columns=CLOCKS)
+
+
+def under_fire(
+    kills: int,
+    seeds: int,
+    pause: float,
+    kinds: tuple[str, ...] = ("here", "cluster"),
+    random_state: int = 0,
+) -> Record:
+    """Run grids, here and on a cluster in turn, until there were that many kills.
+
+    Parameters
+    ----------
+    kills : int
+        How many.
+    seeds : int
+        Seeds of each grid: it has 12 cells for each.
+    pause : float
+        Mean seconds between two kills.
+    kinds : tuple of str, default=("here", "cluster")
+        Where the grids run, in turn.
+    random_state : int, default=0
+        Seed of moments and victims.
+
+    Returns
+    -------
+    Record
+        What happened.
+    """
+    record = Record()
+    rng = np.random.default_rng(random_state)
+    with tempfile.TemporaryDirectory() as place:
+        expected = comparable(make_grid(seeds).run(Path(place) / "whole", progress=False))
+        while sum(record.kills.values()) < kills and not record.stuck:
+            folder = Path(place) / str(record.grids)
+            limit = min(kills, sum(record.kills.values()) + KILLS_PER_GRID)
+            if kinds[record.grids % len(kinds)] == "here":
+                _one_grid(Fire(folder, seeds, None, rng, record, pause, limit), expected)
+            else:
+                with Cluster() as cluster:
+                    _one_grid(Fire(folder, seeds, cluster, rng, record, pause, limit), expected)
+            print(record, flush=True)
+    return record
+
+
+def _one_grid(fire: Fire, expected: pd.DataFrame) -> None:
+    """Run one grid to its end, and compare its table."""
+    record = fire.record
+    is_finished = fire.run()
+    record.grids += 1
+    record.left += fire.count_left()
+    if not is_finished:
+        return
+    found = comparable(make_grid(fire.seeds).results(fire.folder))
+    record.cells += len(found.drop_duplicates(["dataset", "classifier", "explainer", "seed"]))
+    record.different += not found.equals(expected)
+    record.left += len([*fire.folder.glob("**/.contrafact-draft-*")])
+
+
+def write_results(record: Record, command: str) -> None:
+    """Write the page."""
+    rows = [table_row(kind, count) for kind, count in sorted(record.kills.items())]
+    checks = {
+        "grids run to their end": record.grids - record.stuck,
+        "cells in them": record.cells,
+        "starts of a run": record.starts,
+        "tables that differ from the undisturbed run": record.different,
+        "files written twice": record.twice,
+        "drafts and processes left over": record.left,
+        "runs that were stuck": record.stuck,
+        "longest time without a new file, seconds": f"{record.longest:.0f}",
+    }
+    write_page(
+        "kills.md",
+        "# A benchmark under fire",
+        "",
+        f"{sum(record.kills.values())} kills (SIGKILL) at random moments. "
+        f"{conditions(command, ['distributed'])} A run counts as stuck after {PATIENCE:g} seconds "
+        "without a new file, a kill or a start.",
+        "",
+        *table_head("killed", "times"),
+        *rows,
+        "",
+        *table_head("", ""),
+        *[table_row(name, value) for name, value in checks.items()],
+        "",
+    )
+
+
+def main() -> None:
+    """Kill, and write the page; or be the process that is killed."""
+    parser = make_parser(__doc__)
+    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--pause", type=float, default=1.5, help="mean seconds between two kills")
+    parser.add_argument("--run", type=Path, help=argparse_hidden())
+    parser.add_argument("--scheduler", help=argparse_hidden())
+    args = parser.parse_args()
+    if args.run is not None:
+        grid = make_grid(args.seeds)
+        grid.run(args.run, n_jobs=2, scheduler=args.scheduler, progress=False)
+        return
+    record = under_fire(args.kills, args.seeds, args.pause)
+    write_results(record, "make bench-kills")
+
+
+def argparse_hidden() -> str:
+    """Return the help of options that are for the script itself."""
+    import argparse
+
+    return argparse.SUPPRESS
+
+
+if __name__ == "__main__":
+    main()
