@@ -101,3 +101,19 @@ def test_the_first_point_on_a_line_is_at_the_boundary(walk):
     torch.testing.assert_close(x_cf, torch.lerp(walk.x, end, share.reshape(-1, 1, 1)))
     mean = x_cf.mean((1, 2))
     assert (mean > 0).all() and (mean < 2 * 3 / 2**12 + 1e-4).all()
+
+
+def test_a_nearest_neighbor_model_is_not_asked_about_a_tie(open_tasks):
+    """Half way between two of its rows, rounding would decide, which depends on the batch."""
+    rows = np.random.default_rng(0).normal(size=(2, 30))
+    gaps = []
+
+    def nearest(X):
+        distance = np.linalg.norm(X[:, None] - rows, axis=-1)
+        gaps.extend(np.abs(distance[:, 0] - distance[:, 1]))
+        return np.eye(2)[distance.argmin(1)]
+
+    tasks = open_tasks(nearest, rows[:1], 1)
+    share, _ = first_on_line(tasks, torch.from_numpy(rows[1:]))
+    assert 0.5 < share.item() < 0.5 + 2**-10
+    assert min(gaps) > 1e-4 * np.linalg.norm(rows[0] - rows[1])

@@ -96,7 +96,9 @@ def first_on_line(
     x_cf : Tensor of shape (n, *shape)
         The points.
     """
-    top = 2**steps
+    # Odd, so that no point is half way: a nearest-neighbor model has a tie there, if the line leads
+    # from one of its rows to another, and rounding, which depends on the batch, would decide.
+    top = 2**steps + 1
 
     def point(tasks: Tasks, level: Tensor) -> Tensor:
         share = broadcast_rows(level.to(end) / top, end)
