@@ -36,7 +36,7 @@ def keeping_threads() -> Iterator[None]:
 def keeping_random_numbers() -> Iterator[None]:
     """Restore the random numbers of Python, NumPy and torch after the block, or the function.
 
-    For training of estimators, which may draw from them or seed them: aeon's MiniRocket does.
+    For what may draw from them or seed them: training of estimators, models when they predict.
 
     Examples
     --------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import numpy as np
 import pytest
 import torch
@@ -10,6 +12,7 @@ import contrafact as cf
 from contrafact.engine import Tags
 from contrafact.explainers.support import explainer as base
 from contrafact.explainers.support.explainer import Explainer
+from global_state import changes, snapshot
 
 
 class Halfway(Explainer):
@@ -217,3 +220,19 @@ def test_in_the_target_class_but_not_confident_is_searched(counting, X):
     firm = explainer.explain(X, target=1, confidence=0.9)
     assert firm.status.tolist() == ["valid", "valid", "already_target"]
     assert (firm.target_proba[:, 1] >= 0.9).all() and firm.changed_fraction[2] == 0
+
+
+def test_a_model_that_draws_random_numbers_leaves_them_as_they_were(counting, X):
+    """As models of skorch do, whose data loaders draw a seed for every prediction."""
+
+    def drawing(X):
+        random.random()
+        np.random.random()  # noqa: NPY002 - the global generator is meant
+        torch.rand(1)
+        return counting(X)
+
+    before = snapshot()
+    explainer = cf.LineSearch().fit(drawing, X)
+    assert not changes(before, snapshot())
+    assert explainer.explain(X[:2]).valid.all()
+    assert not changes(before, snapshot())

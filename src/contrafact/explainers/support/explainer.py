@@ -34,6 +34,7 @@ from ...models.labels import class_order_checked
 from ...models.verdict import Verdict
 from ...nn.retraining import make_committee
 from ...numerics.differences import RealDifferences
+from ...process_state import keeping_random_numbers
 from ...search.refinement import refiner
 from ...validation import Rule, check_parameters
 from .reference_classes import check_classes
@@ -151,30 +152,32 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
             raise ValueError("X is empty; fit needs reference instances.")
         self._check_channels(instances)
         labels = None if y is None else as_labels(y, "y", len(instances))
-        classifier = wrap_model(model, instances)
-        instances.check_names(classifier.feature_names, "the model")
-        classifier.probe(instances.values)
-        doubt = instances.doubt_layout()
-        if doubt is not None:
-            classifier.remarks.add(doubt)
-        x = classifier.as_input(instances.values)
-        classifier.infer_classes(x, labels)
-        if self.tags.reference:
-            check_classes(classifier, labels)
-        before = dict(self.__dict__)
-        self.classifier_ = classifier
-        self.shape_ = instances.shape
-        self.modality_ = instances.modality
-        self._names = None if instances.names is None else instances.names.tolist()
-        self._reference = (x, labels)
-        self._differences: RealDifferences | None = None
-        self.__dict__.pop("committee_", None)
-        try:
-            with class_order_checked(classifier, x, labels):
-                self._fit(x, labels)
-        except BaseException:
-            self.__dict__ = before  # an explainer that was fitted before stays usable
-            raise
+        # Some models draw random numbers when they predict, skorch's for instance.
+        with keeping_random_numbers():
+            classifier = wrap_model(model, instances)
+            instances.check_names(classifier.feature_names, "the model")
+            classifier.probe(instances.values)
+            doubt = instances.doubt_layout()
+            if doubt is not None:
+                classifier.remarks.add(doubt)
+            x = classifier.as_input(instances.values)
+            classifier.infer_classes(x, labels)
+            if self.tags.reference:
+                check_classes(classifier, labels)
+            before = dict(self.__dict__)
+            self.classifier_ = classifier
+            self.shape_ = instances.shape
+            self.modality_ = instances.modality
+            self._names = None if instances.names is None else instances.names.tolist()
+            self._reference = (x, labels)
+            self._differences: RealDifferences | None = None
+            self.__dict__.pop("committee_", None)
+            try:
+                with class_order_checked(classifier, x, labels):
+                    self._fit(x, labels)
+            except BaseException:
+                self.__dict__ = before  # an explainer that was fitted before stays usable
+                raise
         return self
 
     @final
@@ -257,25 +260,27 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
             start,
         )
         size = max(1, MAX_ELEMENTS // int(np.prod(self.shape_)))
-        with row_progress(len(instances), type(self).__name__) if progress else SILENT as advance:
-            parts = [
-                self._explain_part(
-                    request,
-                    instances,
-                    targets,
-                    meter,
-                    rows,
-                    advance,
-                )
-                for rows in split_rows(len(instances), size)
-            ]
-        return assemble(
-            parts,
-            instances,
-            self.classifier_,
-            self._provenance(request),
-            seconds=time.perf_counter() - start,
-        )
+        bar = row_progress(len(instances), type(self).__name__) if progress else SILENT
+        with keeping_random_numbers():
+            with bar as advance:
+                parts = [
+                    self._explain_part(
+                        request,
+                        instances,
+                        targets,
+                        meter,
+                        rows,
+                        advance,
+                    )
+                    for rows in split_rows(len(instances), size)
+                ]
+            return assemble(
+                parts,
+                instances,
+                self.classifier_,
+                self._provenance(request),
+                seconds=time.perf_counter() - start,
+            )
 
     def _explain_part(
         self,
