@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 import contrafact as cf
+from global_state import changes, snapshot
 
 #: seconds of CPU time that fitting and explaining one model may take
 TIME_LIMIT = 600
@@ -90,8 +91,10 @@ def check_explained(ledger, name, model, X, y, predict=None, method=None, wrap=N
     predict = predict or model.predict
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        before = snapshot()
         explainer = method.fit(model if wrap is None else wrap, X, y)
         result = explainer.explain(X[:4])
+        changed = changes(before, snapshot())
         batch = np.asarray(predict(result.X_cf)).ravel()
         single = np.concatenate([np.ravel(predict(x[None])) for x in result.X_cf])
     gradients = "exact" if explainer.classifier_.differentiable else "none"
@@ -108,6 +111,7 @@ def check_explained(ledger, name, model, X, y, predict=None, method=None, wrap=N
         remarks=result.provenance.get("remarks", []),
     )
     assert not errors, errors[0]
+    assert not changed, "contrafact changed " + "; ".join(changed)
     np.testing.assert_array_equal(result.valid, by_batch)
     np.testing.assert_array_equal(result.valid, by_row)
     return result
