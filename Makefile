@@ -136,11 +136,14 @@ bench-visual: .venv/.installed
 	$(BIN)/python benchmarks/visual.py $(if $(DATA),--data $(DATA))
 
 # Models of other libraries, each in an environment of its own on top of .venv; what installs is tried.
-# The packages of each: sklearn and aeon are in .venv already, but not all that aeon can use. wildboar works with a scikit-learn older than ours.
-COMPAT := sklearn aeon xgboost lightgbm catboost skorch sktime tslearn pyts onnxruntime wildboar
+# The packages of each: sklearn and aeon are in .venv already, but not all that aeon can use. wildboar, and two classifiers
+# of aeon, work with a scikit-learn and a pandas older than ours.
+COMPAT := sklearn aeon aeon_older xgboost lightgbm catboost skorch sktime tslearn pyts onnxruntime wildboar
 PACKAGES_onnxruntime := onnxruntime skl2onnx onnx
 PACKAGES_sklearn :=
-PACKAGES_aeon := statsmodels tsfresh tensorflow
+PACKAGES_aeon := statsmodels tsfresh tensorflow roughpy
+PACKAGES_aeon_older := --no-deps mrseql mrsqm pandas==2.3.3 pytz scikit-learn==1.7.2
+CONSTRAINT_aeon_older := /dev/null
 PACKAGES_wildboar := --no-deps wildboar scikit-learn==1.7.2
 CONSTRAINT_wildboar := /dev/null
 compat: .venv/.installed

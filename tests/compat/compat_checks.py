@@ -1,6 +1,7 @@
 """Explain a model of another library, and compare `valid` with its own `predict`."""
 
 import json
+import platform
 import signal
 import warnings
 from contextlib import contextmanager
@@ -27,16 +28,22 @@ class Ledger:
         self.entries.append({"model": model, "outcome": outcome, **details})
 
     def write(self, folder):
-        """Write the entries; those of an earlier run with the same version stay, if not renewed."""
+        """Write the entries; keep others of an earlier run with the same versions."""
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{self.library}.json"
-        content = {"library": self.library, "version": version(self.library), "entries": []}
+        content = {
+            "library": self.library,
+            "version": version(self.library),
+            "python": platform.python_version(),
+        }
+        kept = []
         if path.exists():
             earlier = json.loads(path.read_text())
-            if earlier["version"] == content["version"]:
-                content = earlier
-        renewed = {entry["model"]: entry for entry in content["entries"] + self.entries}
+            kept = earlier.pop("entries")
+            if earlier != content:
+                kept = []
+        renewed = {entry["model"]: entry for entry in kept + self.entries}
         content["entries"] = [renewed[model] for model in sorted(renewed)]
         path.write_text(json.dumps(content, indent=1))
 
@@ -85,7 +92,8 @@ def check_explained(ledger, name, model, X, y, predict=None, method=None, wrap=N
     """Explain four instances; `valid` has to be what `predict` says, in a batch and row by row.
 
     `predict` takes what is returned, in the shape of X; `wrap` is handed to contrafact in place of
-    the model, where the two differ.
+    the model, where the two differ. At least one has to be valid, unless the model gives all of X
+    the same class.
     """
     method = method or cf.LineSearch()
     predict = predict or model.predict
@@ -95,6 +103,7 @@ def check_explained(ledger, name, model, X, y, predict=None, method=None, wrap=N
         explainer = method.fit(model if wrap is None else wrap, X, y)
         result = explainer.explain(X[:4])
         changed = changes(before, snapshot())
+        constant = len(np.unique(predict(X))) == 1
         batch = np.asarray(predict(result.X_cf)).ravel()
         single = np.concatenate([np.ravel(predict(x[None])) for x in result.X_cf])
     gradients = "exact" if explainer.classifier_.differentiable else "none"
@@ -102,11 +111,14 @@ def check_explained(ledger, name, model, X, y, predict=None, method=None, wrap=N
     by_row = single == result.target
     errors = result.message[result.status == "error"].tolist()
     agrees = bool((result.valid == by_batch).all() and (result.valid == by_row).all())
+    found = bool(result.valid.any()) or constant
+    good = agrees and found and not errors and not changed
     ledger.add(
         name,
-        "explained" if agrees and not errors else "failed",
+        "explained" if good else "failed",
         valid=int(result.valid.sum()),
         of=len(result),
+        constant=constant,
         gradients=gradients,
         remarks=result.provenance.get("remarks", []),
     )
@@ -114,4 +126,5 @@ def check_explained(ledger, name, model, X, y, predict=None, method=None, wrap=N
     assert not changed, "contrafact changed " + "; ".join(changed)
     np.testing.assert_array_equal(result.valid, by_batch)
     np.testing.assert_array_equal(result.valid, by_row)
+    assert found, "no counterfactual is valid, though the model knows several classes"
     return result

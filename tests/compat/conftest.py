@@ -1,8 +1,11 @@
 """Tests with real libraries, run by `make compat` in environments of their own."""
 
 import os
+import random
 
+import numpy as np
 import pytest
+import torch
 from compat_checks import Ledger
 
 from contrafact.process_state import keeping_random_numbers
@@ -13,11 +16,14 @@ if "CONTRAFACT_COMPAT" not in os.environ:
 
 @pytest.fixture(autouse=True)
 def global_state_is_kept():
-    """Put random numbers back, from which other libraries draw when they are imported and fit.
+    """Seed the random numbers, from which other libraries draw, and put them back.
 
     What contrafact itself does to the state of the process is checked by `check_explained`.
     """
     with keeping_random_numbers():
+        random.seed(0)
+        np.random.seed(0)  # noqa: NPY002 - the global generator is meant
+        torch.manual_seed(0)
         yield
 
 

@@ -23,7 +23,12 @@ def models():
     }
 
 
-NAMES = ("KNeighborsTimeSeriesClassifier", "TimeSeriesSVC", "TimeSeriesMLPClassifier")
+NAMES = (
+    "KNeighborsTimeSeriesClassifier",
+    "TimeSeriesSVC",
+    "TimeSeriesMLPClassifier",
+    "NonMyopicEarlyClassifier",
+)
 
 
 @pytest.mark.parametrize("name", NAMES)
