@@ -18,10 +18,11 @@ TIME_LIMIT = 600
 
 
 class Ledger:
-    """What was tried with a library: one entry per model."""
+    """What was tried with a library: one entry per model; `beside`: packages it worked with."""
 
-    def __init__(self, library):
+    def __init__(self, library, beside=()):
         self.library = library
+        self.beside = beside
         self.entries = []
 
     def add(self, model, outcome, **details):
@@ -37,13 +38,12 @@ class Ledger:
             "version": version(self.library),
             "python": platform.python_version(),
         }
-        kept = []
-        if path.exists():
-            earlier = json.loads(path.read_text())
-            kept = earlier.pop("entries")
-            if earlier != content:
-                kept = []
-        renewed = {entry["model"]: entry for entry in kept + self.entries}
+        earlier = json.loads(path.read_text()) if path.exists() else {}
+        if not content.items() <= earlier.items():
+            earlier = {"beside": {}, "entries": []}
+        beside = {package: version(package) for package in self.beside}
+        content["beside"] = {**earlier["beside"], **beside}
+        renewed = {entry["model"]: entry for entry in earlier["entries"] + self.entries}
         content["entries"] = [renewed[model] for model in sorted(renewed)]
         path.write_text(json.dumps(content, indent=1))
 
@@ -95,6 +95,7 @@ def check_explained(ledger, name, model, X, y, predict=None, method=None, wrap=N
     the model, where the two differ. At least one has to be valid, unless the model gives all of X
     the same class.
     """
+    ledger.add(name, "failed", reason="an exception")  # replaced below, if there is none
     method = method or cf.LineSearch()
     predict = predict or model.predict
     with warnings.catch_warnings():

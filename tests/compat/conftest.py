@@ -30,7 +30,6 @@ def global_state_is_kept():
 @pytest.fixture(scope="module")
 def ledger(request):
     """Collects what was tried with a library; written where CONTRAFACT_COMPAT says."""
-    library = request.module.LIBRARY
-    ledger = Ledger(library)
+    ledger = Ledger(request.module.LIBRARY, getattr(request.module, "BESIDE", ()))
     yield ledger
     ledger.write(os.environ["CONTRAFACT_COMPAT"])

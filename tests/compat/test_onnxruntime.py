@@ -10,6 +10,7 @@ from torch import nn
 import contrafact as cf
 
 LIBRARY = "onnxruntime"
+BESIDE = ("onnx", "skl2onnx", "torch")
 onnxruntime = pytest.importorskip(LIBRARY)
 
 

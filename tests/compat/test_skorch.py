@@ -7,6 +7,7 @@ from compat_checks import check_explained, rows_of_data, series_data
 from torch import nn
 
 LIBRARY = "skorch"
+BESIDE = ("torch",)
 skorch = pytest.importorskip(LIBRARY)
 
 

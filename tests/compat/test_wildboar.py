@@ -7,6 +7,7 @@ from compat_checks import check_explained, series_data
 from contrafact.benchmark.peers import WildboarPeer
 
 LIBRARY = "wildboar"
+BESIDE = ("scikit-learn",)
 pytest.importorskip(LIBRARY)
 
 
@@ -33,7 +34,7 @@ def test_counted_peer(ledger):
     peer = WildboarPeer(PrototypeCounterfactual(random_state=0), hand_over="counted")
     result = check_explained(
         ledger,
-        "PrototypeCounterfactual as a counted peer",
+        "ShapeletForestClassifier, explained by wildboar's PrototypeCounterfactual",
         model,
         X,
         y,

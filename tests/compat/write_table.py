@@ -3,12 +3,14 @@
 import json
 import sys
 from pathlib import Path
+from textwrap import fill
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "compatibility.md"
 HEAD = """# Models of other libraries
 
-`make compat` installs each library in an environment of its own, trains its classifiers on a small
-data set and explains four instances of each with `LineSearch`. A model counts as explained if
+`make compat` installs each library in an environment of its own, trains its classifiers on 60 rows
+of Iris or on 24 made-up series, and explains four of these with `LineSearch`. A model counts as
+explained if
 
 - `valid` of every row is what the model's own `predict` says of the returned array, both for the
   whole batch and for each row alone,
@@ -16,20 +18,23 @@ data set and explains four instances of each with `LineSearch`. A model counts a
   same class, and
 - the random numbers, threads and settings of the process are as before.
 
-Versions: {versions}.
+The versions of other packages are those in `constraints.txt`, where no others are named; {pythons}.
 
-| library | version | cases tried | explained | with gradients | refused | not trained | failed |
-|---|---|---|---|---|---|---|---|
+| library | version | tried | explained | gradients | one class | refused | not trained | failed |
+|---|---|---|---|---|---|---|---|---|
 """
 AFTER_TABLE = """
-With gradients: contrafact computes the model anew in torch, for gradients only. All others are
-explained by their predictions; see [models](models.md). Refused: `fit` raises an error that says
-why. Not trained: the classifier itself could not be trained here, for the reason given below.
+- Gradients, of those explained: contrafact computes the model anew in torch, for gradients
+  only. The others are explained by their predictions. See [models](models.md).
+- One class: the model gives all training data the same class, so that no counterfactual exists; no
+  row is valid.
+- Refused: `fit` raises an error that says why.
+- Not trained: the library could not train the model here, for the reason given below.
 
 """
 TITLES = {
     "explained": "Explained",
-    "constant": "Explained, but the model knows one class only, so that nothing is valid",
+    "constant": "One class",
     "refused": "Refused",
     "not fitted": "Not trained",
     "failed": "Failed",
@@ -38,25 +43,30 @@ TITLES = {
 
 def main(folder: str) -> None:
     found = [json.loads(path.read_text()) for path in sorted(Path(folder).glob("*.json"))]
-    versions = sorted({f"Python {library['python']}" for library in found})
-    head = HEAD.format(versions=", ".join(versions))
+    pythons = sorted({f"Python {library['python']}" for library in found})
+    head = HEAD.format(pythons=", ".join(pythons))
     lines = [line_of(library) for library in found]
     details = [section_of(library) for library in found]
     DOCUMENT.write_text(head + "\n".join(lines) + "\n" + AFTER_TABLE + "\n".join(details))
 
 
+def outcome_of(entry: dict) -> str:
+    """Tell what came of a model, as a key of TITLES."""
+    if entry["outcome"] == "explained" and entry["constant"]:
+        return "constant"
+    return entry["outcome"]
+
+
 def line_of(library: dict) -> str:
     """One line of the table."""
     entries = library["entries"]
-    outcomes = [entry["outcome"] for entry in entries]
-    gradients = [entry.get("gradients") for entry in entries if entry["outcome"] == "explained"]
+    outcomes = [outcome_of(entry) for entry in entries]
+    explained = [entry for entry in entries if outcome_of(entry) == "explained"]
     counts = [
         len(entries),
-        outcomes.count("explained"),
-        gradients.count("exact"),
-        outcomes.count("refused"),
-        outcomes.count("not fitted"),
-        outcomes.count("failed"),
+        len(explained),
+        sum(entry["gradients"] == "exact" for entry in explained),
+        *(outcomes.count(outcome) for outcome in ("constant", "refused", "not fitted", "failed")),
     ]
     cells = [library["library"], library["version"], *map(str, counts)]
     return f"| {' | '.join(cells)} |"
@@ -64,13 +74,20 @@ def line_of(library: dict) -> str:
 
 def section_of(library: dict) -> str:
     """The models of a library, by what came of them."""
-    by_title: dict[str, list[str]] = {title: [] for title in TITLES.values()}
+    by_outcome: dict[str, list[str]] = {outcome: [] for outcome in TITLES}
     for entry in library["entries"]:
-        outcome = "constant" if entry.get("constant") else entry["outcome"]
         reason = f" ({entry['reason']})" if "reason" in entry else ""
-        by_title[TITLES[outcome]].append(f"{entry['model']}{reason}")
-    paragraphs = [f"{title}: {'; '.join(models)}." for title, models in by_title.items() if models]
-    return "\n\n".join([f"## {library['library']} {library['version']}", *paragraphs]) + "\n"
+        by_outcome[outcome_of(entry)].append(f"{entry['model']}{reason}")
+    paragraphs = [
+        f"{TITLES[outcome]}: {'; '.join(models)}."
+        for outcome, models in by_outcome.items()
+        if models
+    ]
+    if library["beside"]:
+        beside = [f"{package} {version}" for package, version in library["beside"].items()]
+        paragraphs.insert(0, f"With {', '.join(beside)}.")
+    title = f"## {library['library']} {library['version']}"
+    return "\n\n".join([title, *(fill(text, 120) for text in paragraphs)]) + "\n"
 
 
 if __name__ == "__main__":
