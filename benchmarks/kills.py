@@ -4,9 +4,9 @@
 
 A kill (SIGKILL) hits, at a random moment, the process that runs the grid, one of the child
 processes that do its tasks, or a worker of the cluster. A run whose process was killed is started
-again. When a grid is finished, its table must be that of the undisturbed run, no finished cell may
-have been written twice, nothing may be left of killed processes, and a run must never stop making
-progress.
+again. When a grid is finished, its table and its counterfactuals must be those of the undisturbed
+run, no finished cell or classifier may have been written twice, nothing may be left of killed
+processes, and no run may stop making progress or end with an error.
 Writes benchmarks/results/kills.md.
 """
 
@@ -28,9 +28,9 @@ import pandas as pd
 
 import contrafact as cf
 from _common import conditions, make_parser, table_head, table_row, write_page
-from contrafact.benchmark import Benchmark
+from contrafact.benchmark import Benchmark, Store
 
-#: seconds without a new file, a kill or a start after which a run counts as stuck
+#: seconds without a new file or a kill after which a run counts as stuck
 PATIENCE = 900.0
 #: seconds that children of killed processes have to leave
 GRACE = 30.0
@@ -146,6 +146,7 @@ class Record:
     different: int = 0
     left: int = 0
     stuck: int = 0
+    errors: int = 0
     longest: float = 0.0
 
 
@@ -202,8 +203,8 @@ class Fire:
             if code == 0:
                 break
             if code is not None:
+                self.record.errors += code != -signal.SIGKILL
                 process = self._start()
-                last_event = time.monotonic()
             if self.cluster is not None:
                 self.cluster.mend()
             if self._look():
@@ -235,13 +236,14 @@ class Fire:
 
     def _look(self) -> bool:
         """Return whether something was written since the last look; note what was written twice."""
-        is_new = False
-        for path in [*self.folder.glob("cells/[!.]*"), *self.folder.glob("models/[!.]*")]:
-            at = path.stat().st_mtime_ns
-            is_new |= path not in self.written
-            self.record.twice += self.written.setdefault(path, at) != at
-            self.written[path] = at
-        return is_new
+        before = self.written
+        files = [*self.folder.glob("cells/[!.]*"), *self.folder.glob("models/[!.]*")]
+        self.written = {path: path.stat().st_mtime_ns for path in files}
+        for path, at in self.written.items():
+            # A cell is finished when its table is there, which is written after its arrays.
+            finished = path.with_suffix(".parquet") if path.suffix == ".npz" else path
+            self.record.twice += finished in before and before.get(path) != at
+        return self.written.keys() != before.keys()
 
     def _kill(self, process: subprocess.Popen[bytes]) -> bool:
         """Kill a part of the run; return whether there was one to kill."""
@@ -275,20 +277,29 @@ class Fire:
 
     def count_left(self) -> int:
         """Return how many child processes outlived the processes that they belonged to."""
+        workers = [] if self.cluster is None else self.cluster.workers
+        owners = {worker.pid for worker in workers}
         deadline = time.monotonic() + GRACE
-        while time.monotonic() < deadline:
+        while True:
             living = processes()
-            orphans = [number for number in self.seen if CHILD in living.get(number, (0, ""))[1]]
-            owners = {living[number][0] for number in orphans}
-            if not owners & {1} and all(owner in living for owner in owners):
-                return 0
+            known = [living[number] for number in self.seen & living.keys()]
+            orphans = [owner for owner, words in known if CHILD in words and owner not in owners]
+            if not orphans or time.monotonic() > deadline:
+                return len(orphans)
             time.sleep(0.5)
-        return len(orphans)
 
 
-def comparable(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a table without what a clock says."""
-    return frame.drop(columns=CLOCKS)
+def table_of(grid: Benchmark, folder: Path) -> pd.DataFrame:
+    """Return the table of a grid without what a clock says."""
+    return grid.results(folder).drop(columns=CLOCKS)
+
+
+def is_same(grid: Benchmark, one: Path, two: Path) -> bool:
+    """Return whether two folders hold the same table and the same counterfactuals."""
+    if not table_of(grid, one).equals(table_of(grid, two)):
+        return False
+    pairs = [(Store(one).arrays(cell), Store(two).arrays(cell)) for cell in grid.cells()]
+    return all(np.array_equal(a["X_cf"], b["X_cf"], equal_nan=True) for a, b in pairs)
 
 
 def under_fire(
@@ -321,30 +332,32 @@ def under_fire(
     record = Record()
     rng = np.random.default_rng(random_state)
     with tempfile.TemporaryDirectory() as place:
-        expected = comparable(make_grid(seeds).run(Path(place) / "whole", progress=False))
+        whole = Path(place) / "whole"
+        make_grid(seeds).run(whole, progress=False)
         while sum(record.kills.values()) < kills and not record.stuck:
             folder = Path(place) / str(record.grids)
             limit = min(kills, sum(record.kills.values()) + KILLS_PER_GRID)
             if kinds[record.grids % len(kinds)] == "here":
-                _one_grid(Fire(folder, seeds, None, rng, record, pause, limit), expected)
+                _one_grid(Fire(folder, seeds, None, rng, record, pause, limit), whole)
             else:
                 with Cluster() as cluster:
-                    _one_grid(Fire(folder, seeds, cluster, rng, record, pause, limit), expected)
+                    _one_grid(Fire(folder, seeds, cluster, rng, record, pause, limit), whole)
             print(record, flush=True)
     return record
 
 
-def _one_grid(fire: Fire, expected: pd.DataFrame) -> None:
-    """Run one grid to its end, and compare its table."""
+def _one_grid(fire: Fire, whole: Path) -> None:
+    """Run one grid to its end, and compare it with the undisturbed run."""
     record = fire.record
     is_finished = fire.run()
     record.grids += 1
     record.left += fire.count_left()
     if not is_finished:
         return
-    found = comparable(make_grid(fire.seeds).results(fire.folder))
-    record.cells += len(found.drop_duplicates(["dataset", "classifier", "explainer", "seed"]))
-    record.different += not found.equals(expected)
+    grid = make_grid(fire.seeds)
+    table = table_of(grid, fire.folder)
+    record.cells += len(table.drop_duplicates(["dataset", "classifier", "explainer", "seed"]))
+    record.different += not is_same(grid, fire.folder, whole)
     record.left += len([*fire.folder.glob("**/.contrafact-draft-*")])
 
 
@@ -354,12 +367,13 @@ def write_results(record: Record, command: str) -> None:
     checks = {
         "grids run to their end": record.grids - record.stuck,
         "cells in them": record.cells,
-        "starts of a run": record.starts,
-        "tables that differ from the undisturbed run": record.different,
-        "files written twice": record.twice,
+        "starts of a run, the first and one after each kill of its process": record.starts,
+        "grids whose table or counterfactuals differ from the undisturbed run": record.different,
+        "files of finished cells, and classifiers, written twice": record.twice,
         "drafts and processes left over": record.left,
+        "runs that ended with an error": record.errors,
         "runs that were stuck": record.stuck,
-        "longest time without a new file, seconds": f"{record.longest:.0f}",
+        "longest time without a new file or a kill, seconds": f"{record.longest:.0f}",
     }
     write_page(
         "kills.md",
@@ -367,7 +381,7 @@ def write_results(record: Record, command: str) -> None:
         "",
         f"{sum(record.kills.values())} kills (SIGKILL) at random moments. "
         f"{conditions(command, ['distributed'])} A run counts as stuck after {PATIENCE:g} seconds "
-        "without a new file, a kill or a start.",
+        "without a new file or a kill.",
         "",
         *table_head("killed", "times"),
         *rows,
@@ -382,8 +396,8 @@ def main() -> None:
     """Kill, and write the page; or be the process that is killed."""
     parser = make_parser(__doc__)
     parser.add_argument("--kills", type=int, default=100)
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--pause", type=float, default=1.5, help="mean seconds between two kills")
+    parser.add_argument("--seeds", type=int, default=24)
+    parser.add_argument("--pause", type=float, default=1.0, help="mean seconds between two kills")
     parser.add_argument("--run", type=Path, help=argparse_hidden())
     parser.add_argument("--scheduler", help=argparse_hidden())
     args = parser.parse_args()
