@@ -40,7 +40,13 @@ CHILD = "contrafact.benchmark.child"
 EARLY = 0.2
 #: kills of one grid
 KILLS_PER_GRID = 10
-#: of the measured times in the table, which differ from run to run
+#: what is killed, as the page calls it
+VICTIMS = {
+    "parent": "the process that runs the grid",
+    "child": "a child process that runs its tasks",
+    "worker": "a worker of the cluster",
+}
+#: measured times in the table, which differ from run to run
 CLOCKS = ["seconds", "fit_seconds"]
 
 
@@ -361,32 +367,39 @@ def _one_grid(fire: Fire, whole: Path) -> None:
     record.left += len([*fire.folder.glob("**/.contrafact-draft-*")])
 
 
-def write_results(record: Record, command: str) -> None:
+def write_results(record: Record, command: str, random_state: int) -> None:
     """Write the page."""
-    rows = [table_row(kind, count) for kind, count in sorted(record.kills.items())]
     checks = {
         "grids run to their end": record.grids - record.stuck,
         "cells in them": record.cells,
-        "starts of a run, the first and one after each kill of its process": record.starts,
-        "grids whose table or counterfactuals differ from the undisturbed run": record.different,
-        "files of finished cells, and classifiers, written twice": record.twice,
-        "drafts and processes left over": record.left,
-        "runs that ended with an error": record.errors,
-        "runs that were stuck": record.stuck,
+        "starts of a run: one for each grid, one after each kill of its process": record.starts,
+        "**grids whose table or counterfactuals differ from the undisturbed run**": (
+            record.different
+        ),
+        "**files of finished cells, and trained classifiers, written twice**": record.twice,
+        "**drafts and processes left over**": record.left,
+        "**runs that ended with an error**": record.errors,
+        "**runs that were stuck**": record.stuck,
         "longest time without a new file or a kill, seconds": f"{record.longest:.0f}",
     }
     write_page(
         "kills.md",
         "# A benchmark under fire",
         "",
-        f"{sum(record.kills.values())} kills (SIGKILL) at random moments. "
-        f"{conditions(command, ['distributed'])} A run counts as stuck after {PATIENCE:g} seconds "
-        "without a new file or a kill.",
+        f"{sum(record.kills.values())} kills (SIGKILL) at random moments of benchmarks that run in "
+        "two child processes of this machine, or on two workers of a Dask cluster. A run whose "
+        "process was killed is started again. Bar: the lines in bold are 0.",
         "",
-        *table_head("killed", "times"),
-        *rows,
+        f"{conditions(command, ['distributed'])} Seed of moments and victims: {random_state}. A "
+        f"run counts as stuck after {PATIENCE:g} seconds without a new file or a kill.",
         "",
-        *table_head("", ""),
+        *table_head("killed", "on this machine", "on a cluster"),
+        *[
+            table_row(name, record.kills[f"{kind}, here"], record.kills[f"{kind}, cluster"])
+            for kind, name in VICTIMS.items()
+        ],
+        "",
+        *table_head("seen", "count"),
         *[table_row(name, value) for name, value in checks.items()],
         "",
     )
@@ -398,6 +411,7 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--seeds", type=int, default=24)
     parser.add_argument("--pause", type=float, default=1.0, help="mean seconds between two kills")
+    parser.add_argument("--random-state", type=int, default=0, help="of moments and victims")
     parser.add_argument("--run", type=Path, help=argparse_hidden())
     parser.add_argument("--scheduler", help=argparse_hidden())
     args = parser.parse_args()
@@ -405,8 +419,8 @@ def main() -> None:
         grid = make_grid(args.seeds)
         grid.run(args.run, n_jobs=2, scheduler=args.scheduler, progress=False)
         return
-    record = under_fire(args.kills, args.seeds, args.pause)
-    write_results(record, "make bench-kills")
+    record = under_fire(args.kills, args.seeds, args.pause, random_state=args.random_state)
+    write_results(record, "make bench-kills", args.random_state)
 
 
 def argparse_hidden() -> str:
