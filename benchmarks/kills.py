@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from argparse import SUPPRESS
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -412,8 +413,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=24)
     parser.add_argument("--pause", type=float, default=1.0, help="mean seconds between two kills")
     parser.add_argument("--random-state", type=int, default=0, help="of moments and victims")
-    parser.add_argument("--run", type=Path, help=argparse_hidden())
-    parser.add_argument("--scheduler", help=argparse_hidden())
+    parser.add_argument("--run", type=Path, help=SUPPRESS)
+    parser.add_argument("--scheduler", help=SUPPRESS)
     args = parser.parse_args()
     if args.run is not None:
         grid = make_grid(args.seeds)
@@ -421,13 +422,6 @@ def main() -> None:
         return
     record = under_fire(args.kills, args.seeds, args.pause, random_state=args.random_state)
     write_results(record, "make bench-kills", args.random_state)
-
-
-def argparse_hidden() -> str:
-    """Return the help of options that are for the script itself."""
-    import argparse
-
-    return argparse.SUPPRESS
 
 
 if __name__ == "__main__":
