@@ -131,8 +131,9 @@ def main() -> None:
         f"- `message` says so where it did, and only there: {wrong} exceptions.",
         "",
         "Values changed: mean share. Cut: instances whose search the default budget ended, "
-        "because the same search without a limit costs more. SVC and Gaussian process cost two rows "
-        "for each question: their `predict` need not follow `predict_proba`, so both are asked.",
+        "because the same search without a limit costs more. SVC and Gaussian process cost two "
+        "rows for each question: their `predict` need not follow `predict_proba`, so both are "
+        "asked.",
         "",
         *table_head(
             "method",
