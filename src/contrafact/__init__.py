@@ -21,6 +21,7 @@ _PACKAGES = {
         "robust_accuracy",
         "spectral_report",
     ),
+    "tables": ("Schema",),
     "engine": ("Budget", "Constraints", "Counterfactuals"),
     "search": ("refine",),
     "testing": ("check_explainer",),

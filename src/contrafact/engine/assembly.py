@@ -102,6 +102,7 @@ def assemble(
         info=_join_infos(infos, [len(column["source"]) for column in columns]),
         provenance=provenance,
         names=instances.names,
+        table=None if instances.table is None else instances.table.take(joined["source"]),
         exceptions=exceptions,
         **joined,
     )
@@ -120,20 +121,20 @@ def _assemble_part(
     entries = entries.take(torch.from_numpy(kept).to(entries.row.device))
     original = original[kept]
     final = final[kept]
-    verdict = _final_verdict(oracle, entries.row, final)
-    votes = count_votes(oracle, entries.row, final)
-
     source = entries.row.cpu().numpy()
+    moved = (final != original).any(tuple(range(1, final.ndim)))
+    shown = part.instances.as_given(original, source), part.instances.as_given(final, source)
+    verdict = _final_verdict(oracle, entries.row, shown[1])
+    votes = count_votes(oracle, entries.row, final)
     target = oracle.question.target[entries.row]
     reached = (verdict.label == target).cpu().numpy()
     p_target = target_value(verdict.proba, target).cpu().numpy()
-    moved = (final != original).any(tuple(range(1, final.ndim)))
     status, message = describe_statuses(oracle, source, reached, moved, p_target, votes)
     before = oracle.question.before[entries.row]
     classes = classifier.classes
     column = {
-        "X": original,
-        "X_cf": final,
+        "X": shown[0],
+        "X_cf": shown[1],
         "source": source,
         "labels": classes[before.label.cpu().numpy()],
         "cf_labels": classes[verdict.label.cpu().numpy()],
@@ -195,9 +196,10 @@ def _enforce_constraints(
         return entries
     x = oracle.question.x[entries.row]
     x_cf = entries.x_cf.clone()
-    broken = ~feasible_set.allows(x_cf, x) & searched[entries.row]
-    x_cf[broken] = feasible_set.project(x_cf[broken], x[broken])
-    stuck = broken & ~feasible_set.allows(x_cf, x)
+    limits = feasible_set.take(entries.row)
+    broken = ~limits.allows(x_cf, x) & searched[entries.row]
+    x_cf[broken] = feasible_set.take(entries.row[broken]).project(x_cf[broken], x[broken])
+    stuck = broken & ~limits.allows(x_cf, x)
     x_cf[stuck] = x[stuck]
     reason = f"no change was found that keeps {feasible_set.describe()}"
     oracle.states.refuse(entries.row[stuck], reason)
@@ -218,21 +220,9 @@ def _exact_arrays(part: Part, entries: Entries) -> tuple[Array, Array]:
     found = found.astype(dtype)
     unchanged = (entries.x_cf == oracle.question.x[entries.row]).cpu().numpy()
     final = np.where(unchanged, original, found)
-    feasible_set = oracle.feasible_set
-    if feasible_set is None:
+    if oracle.feasible_set is None:
         return original, final
-    lower, upper = feasible_set.bounds(dtype)
-    other_axes = tuple(range(1, final.ndim))
-    has_changed = (final != original).any(other_axes, keepdims=True)
-    free = ~feasible_set.frozen.cpu().numpy() & has_changed
-    final = np.where(free, np.clip(final, lower, upper), final)
-    if feasible_set.max_step is not None:
-        # Steps that the model sees as allowed may be a hair too large in the user's precision.
-        steps = np.abs(np.diff(final, axis=-1))
-        limit = feasible_set.max_step.cpu().numpy()[:, None]
-        too_steep = (steps > limit).any((1, 2), keepdims=True)
-        final = np.where(free & too_steep, found, final)
-    return original, final
+    return original, oracle.feasible_set.finish(final, original, found)
 
 
 def _distinct(final: Array, source: Array, k: int) -> Array:
@@ -248,7 +238,7 @@ def _final_verdict(oracle: Oracle, row: Tensor, final: Array) -> Verdict:
     """Ask the model about the arrays as they are returned."""
     classifier = oracle.classifier
     answers = isolate(
-        lambda rows: classifier.verdict(final[rows.numpy()]),
+        lambda rows: classifier.final_verdict(final[rows.numpy()]),
         len(final),
         oracle.request.on_error,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,11 +11,48 @@ import torch
 
 from ..data.arrays import as_real, read_array
 from ..models.classifier import Array
-from ..validation import brief
+from ..validation import Integer, ListOf, Nothing, Satisfies, brief, check_parameters
 from .feasible_set import FeasibleSet, round_inward
 
+#: the kinds of constraint that speak of columns by name
+TABLE_KINDS = frozenset(
+    {"increasing", "decreasing", "max_changed", "relations", "forbidden", "linked"}
+)
 #: the kinds of constraint there are
-KINDS = frozenset({"bounds", "frozen", "max_step"})
+KINDS = frozenset({"bounds", "frozen", "max_step"}) | TABLE_KINDS
+
+_NAME = Satisfies(lambda name: isinstance(name, str), "a column name")
+_NAMES = ListOf(_NAME, "column names")
+
+
+def _by_column(entry: Callable[[Any], bool], noun: str) -> Satisfies:
+    """Accept a mapping from column names to entries of some form."""
+
+    def accepts(value: Any) -> bool:
+        return isinstance(value, Mapping) and all(
+            isinstance(name, str) and entry(one) for name, one in value.items()
+        )
+
+    return Satisfies(accepts, f"a dict of column names to {noun}")
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, (tuple, list)) and len(value) == 2
+
+
+_TABLE_RULES = {
+    "bounds": Nothing() | _by_column(_is_pair, "(lower, upper)"),
+    "increasing": Nothing() | _NAMES,
+    "decreasing": Nothing() | _NAMES,
+    "max_changed": Nothing() | Integer(at_least=1),
+    "relations": Nothing() | ListOf(Satisfies(lambda text: isinstance(text, str), ""), "texts"),
+    "forbidden": Nothing()
+    | _by_column(
+        lambda pairs: isinstance(pairs, (tuple, list)) and all(map(_is_pair, pairs)),
+        "lists of (before, after)",
+    ),
+    "linked": Nothing() | _by_column(callable, "functions"),
+}
 
 #: relative tolerance for steps in finished arrays, which may be rounded once more
 STEP_TOLERANCE = 1e-6
@@ -31,12 +69,28 @@ class Constraints:
     lower, upper : float or array, optional
         Bounds on the values, in the units of the data: one number, one per channel, or anything
         that broadcasts against one instance. Use -inf and inf where there is no bound.
-    frozen : bool array, optional
+    frozen : bool array or list of column names, optional
         True where nothing may change: time windows, channels, pixel regions, columns. Broadcasts
-        against one instance.
+        against one instance. Columns of a data frame can be named.
     max_step : float or array of shape (channels,), optional
         Series only: the largest change from one time step to the next, |x'(t+1) - x'(t)|; one
         number, or one per channel. Use inf for channels without a limit.
+    bounds : dict of str to (lower, upper), optional
+        Tables only, like all that follow. By column, the range of changed values: two numbers, or
+        levels of an ordered column, or None where there is no bound; or two arrays with one entry
+        per instance.
+    increasing, decreasing : list of column names, optional
+        Columns whose numbers or levels may not fall, or not rise.
+    max_changed : int, optional
+        Most columns that may change; a one-hot group counts as one, linked columns do not count.
+    relations : list of str, optional
+        Comparisons of numeric columns that have to hold where one of them is changed, such as
+        "age >= years_employed + 16".
+    forbidden : dict of str to list of (before, after), optional
+        By column, which level may not become which.
+    linked : dict of str to function, optional
+        By column, how it follows from the others: a function of a frame that returns one number
+        per row. The column changes where its value by the function does.
 
     Examples
     --------
@@ -45,14 +99,25 @@ class Constraints:
     >>> limits = Constraints(lower=-3.0, upper=3.0, frozen=first_half)
     >>> sorted(limits.kinds)
     ['bounds', 'frozen']
+    >>> limits = Constraints(frozen=["sex"], increasing=["age"], bounds={"hba1c": (4, 9)})
+    >>> sorted(limits.kinds)
+    ['bounds', 'frozen', 'increasing']
     """
 
     lower: Any = None
     upper: Any = None
     frozen: Any = None
     max_step: Any = None
+    bounds: Mapping[str, tuple[Any, Any]] | None = None
+    increasing: Sequence[str] | None = None
+    decreasing: Sequence[str] | None = None
+    max_changed: int | None = None
+    relations: Sequence[str] | None = None
+    forbidden: Mapping[str, Sequence[tuple[Any, Any]]] | None = None
+    linked: Mapping[str, Callable[[Any], Any]] | None = None
 
     def __post_init__(self) -> None:
+        check_parameters("constraints", _TABLE_RULES, vars(self))
         for name, nowhere in (("lower", np.inf), ("upper", -np.inf)):
             limit = self._read(name)
             if limit is None:
@@ -69,7 +134,7 @@ class Constraints:
                 "constraints.max_step must be positive, a number or one per channel, "
                 f"got {brief(self.max_step)}."
             )
-        if self.frozen is not None:
+        if self.frozen is not None and not self.names_columns:
             dtype = read_array(self.frozen, "constraints.frozen").dtype
             if dtype.kind != "b":
                 raise ValueError(
@@ -90,14 +155,30 @@ class Constraints:
         return as_real(array, f"constraints.{name}").astype(np.float64)
 
     @property
+    def names_columns(self) -> bool:
+        """Whether `frozen` is a list of column names."""
+        return _NAMES.accepts(self.frozen) and len(self.frozen) > 0
+
+    @property
     def kinds(self) -> frozenset[str]:
-        """Kinds of constraint in force: any of "bounds", "frozen", "max_step"."""
-        used = {
-            "bounds": self.lower is not None or self.upper is not None,
-            "frozen": self.frozen is not None,
-            "max_step": self.max_step is not None,
-        }
-        return frozenset(name for name, is_used in used.items() if is_used)
+        """Kinds of constraint in force, such as "bounds", "frozen", "max_step"."""
+        used = {name for name in KINDS if getattr(self, name) is not None}
+        if self.lower is not None or self.upper is not None:
+            used.add("bounds")
+        return frozenset(used)
+
+    def check_array(self) -> None:
+        """Raise ValueError if a limit names columns, for instances that have none."""
+        named = self.kinds & TABLE_KINDS
+        if self.bounds is not None:
+            named |= {"bounds"}
+        if self.names_columns:
+            named |= {"frozen"}
+        if named:
+            raise ValueError(
+                f"constraints.{min(named)} names columns, so the data have to be a table: pass "
+                "data frames to fit and explain."
+            )
 
     def check(self, X: Any, X_cf: Any) -> dict[str, Array]:
         """Check which counterfactuals keep which limit.
@@ -166,6 +247,7 @@ class Constraints:
         FeasibleSet
             The same limits, never looser than asked.
         """
+        self.check_array()
         steps = self.step_limits(shape)
         lower = np.full(shape, -np.inf)
         upper = np.full(shape, np.inf)

@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from typing_extensions import override
 
 from ..models.classifier import Array
+from .limits import Limits
 from .slopes import join_slopes, reachable_bounds
 
 
 @dataclass(frozen=True)
-class FeasibleSet:
+class FeasibleSet(Limits):
     """The constraints over one instance: a box, a frozen mask and a slope limit.
 
     Parameters
@@ -36,23 +38,9 @@ class FeasibleSet:
     frozen: Tensor
     max_step: Tensor | None
 
+    @override
     def project(self, x_cf: Tensor, x: Tensor) -> Tensor:
-        """Bring candidates within every limit, as near as clipping brings them.
-
-        Gradients pass to every value that is neither frozen nor clipped.
-
-        Parameters
-        ----------
-        x_cf : Tensor of shape (n, *shape)
-            Candidates.
-        x : Tensor of shape (n, *shape)
-            The instances they belong to.
-
-        Returns
-        -------
-        Tensor of shape (n, *shape)
-            Candidates that keep every limit, where that is possible.
-        """
+        """Clip to the limits; gradients pass to every value that is neither frozen nor clipped."""
         x_cf = self._into_box(x_cf, x)
         if self.max_step is None:
             return x_cf
@@ -71,6 +59,11 @@ class FeasibleSet:
             x_cf[tight] = self._into_box(limited, own)
         return x_cf
 
+    @override
+    def box(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return self.lower, self.upper, ~self.frozen
+
+    @override
     def check(
         self,
         x_cf: Tensor,
@@ -108,11 +101,7 @@ class FeasibleSet:
             "max_step": ~self._too_steep(x_cf, step_tolerance),
         }
 
-    def allows(self, x_cf: Tensor, x: Tensor) -> Tensor:
-        """Return the mask of the candidates that keep every limit."""
-        kept = self.check(x_cf, x)
-        return torch.stack(list(kept.values())).all(0)
-
+    @override
     def impossible(self, x: Tensor) -> list[str]:
         """Explain, per instance, why no change at all can keep the limits; "" where one can."""
         if bool(self.frozen.all()):
@@ -140,6 +129,21 @@ class FeasibleSet:
                 )
         return reasons
 
+    @override
+    def finish(self, final: Array, original: Array, found: Array) -> Array:
+        lower, upper = self.bounds(final.dtype)
+        other_axes = tuple(range(1, final.ndim))
+        has_changed = (final != original).any(other_axes, keepdims=True)
+        free = ~self.frozen.cpu().numpy() & has_changed
+        final = np.where(free, np.clip(final, lower, upper), final)
+        if self.max_step is None:
+            return final
+        # Steps that the model sees as allowed may be a hair too large in the user's precision.
+        steps = np.abs(np.diff(final, axis=-1))
+        limit = self.max_step.cpu().numpy()[:, None]
+        too_steep = (steps > limit).any((1, 2), keepdims=True)
+        return np.where(free & too_steep, found, final)
+
     def bounds(self, dtype: Any) -> tuple[Array, Array]:
         """Return the box in a NumPy data type, never looser than asked."""
         torch_dtype = torch.from_numpy(np.empty(0, dtype)).dtype
@@ -147,6 +151,7 @@ class FeasibleSet:
         upper = round_inward(self.exact_upper.cpu().numpy(), torch_dtype, up=False)
         return lower.numpy(), upper.numpy()
 
+    @override
     def describe(self) -> str:
         """Describe the limits in words, for messages."""
         parts = []

@@ -12,6 +12,7 @@ from torch import Tensor
 from ..models.class_labels import read_targets
 from ..models.classifier import Array, Classifier
 from ..numerics import broadcast_rows
+from ..tables import Schema, is_frame, join_frames
 from ..validation import Instance, check_parameters
 from .assembly import Part, assemble
 from .instances import Instances, Modality, read_instances, wrap_model
@@ -32,6 +33,7 @@ def from_arrays(
     *,
     method: str = "given",
     modality: Modality | None = None,
+    schema: Schema | None = None,
     request: Request | None = None,
     improve: Improve | None = None,
 ) -> Counterfactuals:
@@ -41,7 +43,7 @@ def from_arrays(
     ----------
     model : object
         Anything `as_classifier` takes.
-    X, X_cf : array of shape (n, *shape)
+    X, X_cf : array of shape (n, *shape), or data frame
         Instances and one counterfactual each.
     target : label, or one label per instance, optional
         Classes wanted; None: any class other than that of the instance.
@@ -49,6 +51,8 @@ def from_arrays(
         Name for the provenance.
     modality : {"series", "image", "row"}, optional
         Kind of data.
+    schema : Schema, optional
+        What the columns of data frames hold; default: it is inferred from both.
     request : Request, optional
         Constraints, budget and confidence for `improve`.
     improve : function of tasks and counterfactuals, optional
@@ -62,8 +66,10 @@ def from_arrays(
     start = time.perf_counter()
     check_parameters("from_arrays", {"method": Instance(str, "a text")}, {"method": method})
     request = request or Request()
-    instances = read_instances(X, "X", modality)
-    edited = read_instances(X_cf, "X_cf", instances.modality)
+    if is_frame(X) and is_frame(X_cf) and schema is None and modality in (None, "row"):
+        schema = Schema.infer(join_frames(X, X_cf))
+    instances = read_instances(X, "X", modality, schema=schema)
+    edited = read_instances(X_cf, "X_cf", instances.modality, space=instances.space)
     if edited.values.shape != instances.values.shape:
         raise ValueError(
             f"X_cf has shape {edited.values.shape}, X {instances.values.shape}; "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -14,6 +14,8 @@ from ..data.arrays import for_torch
 from ..data.cleaning import as_float, describe_nonfinite
 from ..models.classifier import Array, Classifier, as_classifier
 from ..models.reshaped import Reshaped
+from ..models.tabular import Tabular
+from ..tables import Schema, Table, TableSpace, is_frame
 from ..validation import brief
 
 Modality = Literal["series", "image", "row"]
@@ -37,6 +39,10 @@ class Instances:
         Set when a torch tensor was given.
     names : array of str or None
         Column names, when a data frame of rows was given.
+    table : Table or None
+        The rows of the data frame, whose coordinates are `values`.
+    space : TableSpace or None
+        How rows and coordinates are converted.
     """
 
     values: Array
@@ -44,6 +50,8 @@ class Instances:
     channel_added: bool
     torch_device: torch.device | None
     names: Array | None = None
+    table: Table | None = None
+    space: TableSpace | None = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -66,6 +74,36 @@ class Instances:
             "(n, channels, length); if these are (n, length, channels), pass X.transpose(0, 2, 1), "
             "and a model that takes this layout."
         )
+
+    def take(self, rows: Array) -> Instances:
+        """Return some of the instances."""
+        table = None if self.table is None else self.table.take(rows)
+        return replace(self, values=self.values[rows], table=table)
+
+    def as_given(self, values: Array, source: Array) -> Array:
+        """Convert coordinates of a table to its rows; arrays stay as they are.
+
+        Parameters
+        ----------
+        values : array of shape (n, *shape)
+            Instances or counterfactuals as the engine holds them.
+        source : array of int, shape (n,)
+            The instance each belongs to: columns that were not changed are taken from it.
+
+        Returns
+        -------
+        array
+            Of a table, of shape (n, columns).
+        """
+        if self.table is None or self.space is None:
+            return values
+        own = self.table.codes[source]
+        changed = values != self.values[source]
+        coordinates, columns = changed.shape[1], own.shape[1]
+        belongs = np.zeros((coordinates, columns))
+        belongs[np.arange(coordinates), self.space.column.numpy()] = 1
+        is_changed = changed @ belongs > 0
+        return np.where(is_changed, self.space.codes(torch.from_numpy(values)).numpy(), own)
 
     def restore(self, values: Array) -> Any:
         """Convert an array of the engine to the user's kind and number of dimensions."""
@@ -115,6 +153,9 @@ def read_instances(
     name: str,
     modality: Modality | None,
     modalities: tuple[str, ...] = tuple(DIMENSIONS),
+    *,
+    schema: Schema | None = None,
+    space: TableSpace | None = None,
 ) -> Instances:
     """Check an array of instances: numeric, finite, of a shape that is accepted.
 
@@ -129,12 +170,21 @@ def read_instances(
         rows are accepted and univariate series otherwise.
     modalities : tuple of str
         Kinds of data that are accepted.
+    schema : Schema, optional
+        What the columns of a data frame hold; default: it is inferred.
+    space : TableSpace, optional
+        Coordinates of the table that X has to be like.
 
     Returns
     -------
     Instances
-        The array as the engine uses it.
+        The array as the engine uses it. A data frame of rows is read as a table.
     """
+    is_table = is_frame(X) and "row" in modalities and modality in (None, "row")
+    if is_table or space is not None:
+        return _read_table(X, name, schema, space)
+    if schema is not None:
+        raise ValueError(f"schema describes a table; {name} has to be a data frame of rows.")
     values = _as_float_array(X, name)
     modality = _find_modality(values, name, modality, modalities)
     channel_added = modality == "series" and values.ndim == 2
@@ -154,6 +204,31 @@ def read_instances(
         names = np.array([str(column) for column in columns])
     device = X.device if isinstance(X, Tensor) else None
     return Instances(values, modality, channel_added, device, names)
+
+
+def _read_table(X: Any, name: str, schema: Schema | None, space: TableSpace | None) -> Instances:
+    """Read a data frame, in the coordinates of one that was read before where there is one."""
+    if space is None:
+        table = Table.read(X, schema, argument=name)
+        space = TableSpace(table)
+    else:
+        frame = X if is_frame(X) else _frame_of_numbers(X, name, space)
+        table = Table.read(frame, like=space.table, argument=name)
+    values = space.embed(torch.from_numpy(table.codes)).numpy()
+    return Instances(values, "row", False, None, np.array(table.schema.names), table, space)
+
+
+def _frame_of_numbers(X: Any, name: str, space: TableSpace) -> Any:
+    """Take an array for a table whose columns are all numbers."""
+    values = as_float(X, name)
+    columns = space.schema.columns
+    if values.ndim != 2 or values.shape[1] != len(columns):
+        raise ValueError(
+            f"{name} has shape {values.shape}; fit saw a table of {len(columns)} columns."
+        )
+    if not all(column.is_numeric for column in columns):
+        raise ValueError(f"{name} must be a data frame with the columns that fit saw.")
+    return space.table.form.build(list(values.T.astype(np.float64)))
 
 
 def _as_float_array(X: Any, name: str) -> Array:
@@ -208,6 +283,9 @@ def wrap_model(model: Any, instances: Instances) -> Classifier:
         The model; where a channel axis was added to series, it is removed again before asking.
     """
     classifier = as_classifier(model)
+    if instances.space is not None:
+        inner = classifier.inner if isinstance(classifier, Tabular) else classifier
+        return Tabular(inner, instances.space)
     if not instances.channel_added:
         return classifier
     return Reshaped(classifier, instances.shape[1:])

@@ -11,9 +11,9 @@ from ..models.classifier import Array, Classifier
 from ..models.verdict import Verdict
 from ..numerics import row_seeds
 from .budget import Meter
-from .feasible_set import FeasibleSet
 from .instances import Instances
 from .isolation import describe_exception, gather_verdicts, isolate
+from .limits import Limits
 from .oracle import Oracle, Question, accepts
 from .request import Request
 
@@ -26,7 +26,7 @@ def open_request(
     classifier: Classifier,
     instances: Instances,
     targets: Array | ChooseTarget,
-    feasible_set: FeasibleSet | None,
+    feasible_set: Limits | None,
     meter: Meter,
     progress: Callable[[int], None] = lambda finished: None,
 ) -> Oracle:
@@ -42,7 +42,7 @@ def open_request(
         What is to be explained.
     targets : array of int or function
         Columns wanted, or a function that chooses them from instances and verdict.
-    feasible_set : FeasibleSet or None
+    feasible_set : Limits or None
         The constraints.
     meter : Meter
         The budget of these instances.
@@ -71,7 +71,7 @@ def open_request(
     )
     target = targets(x, before) if callable(targets) else torch.from_numpy(targets).to(x.device)
     seeds = row_seeds(instances.values, request.seed, target.cpu().numpy())
-    question = Question(x, target, before, seeds, instances.modality)
+    question = Question(x, target, before, seeds, instances.modality, instances.space)
     oracle = Oracle(classifier, question, request, feasible_set, meter, progress)
     states = oracle.states
     for row, error in answers.exceptions.items():

@@ -16,11 +16,12 @@ from ..models.classifier import Array, Classifier
 from ..models.committee import Committee
 from ..models.verdict import Verdict, lead, target_value
 from ..numerics import broadcast_rows
+from ..tables import TableSpace
 from .budget import Meter
 from .cache import Cache
 from .deadline import evaluate_in_time
-from .feasible_set import FeasibleSet
 from .instances import Modality
+from .limits import Limits
 from .request import Request
 from .row_states import RowStates, State
 
@@ -45,6 +46,8 @@ class Question:
         One seed per instance, from its content: random numbers follow it wherever it stands.
     modality : {"series", "image", "row"}
         Kind of data.
+    space : TableSpace or None
+        Coordinates of the table that the instances are rows of; None for arrays.
     """
 
     x: Tensor
@@ -52,6 +55,7 @@ class Question:
     before: Verdict
     seeds: Array
     modality: Modality
+    space: TableSpace | None = None
 
 
 class Oracle:
@@ -68,7 +72,7 @@ class Oracle:
         The instances and what is wanted for them.
     request : Request
         The options of the call.
-    feasible_set : FeasibleSet or None
+    feasible_set : Limits or None
         The constraints; None where there are none.
     meter : Meter
         The budget.
@@ -90,7 +94,7 @@ class Oracle:
         classifier: Classifier,
         question: Question,
         request: Request,
-        feasible_set: FeasibleSet | None,
+        feasible_set: Limits | None,
         meter: Meter,
         progress: Callable[[int], None] = lambda finished: None,
     ) -> None:

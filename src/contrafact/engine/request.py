@@ -11,6 +11,7 @@ import torch
 
 from ..models.classifier import Classifier
 from ..models.committee import Committee
+from ..models.tabular import Tabular
 from ..validation import (
     Boolean,
     Instance,
@@ -24,7 +25,8 @@ from ..validation import (
 from .budget import Budget, Meter
 from .constraints import KINDS, Constraints
 from .deadline import Deadline
-from .feasible_set import FeasibleSet
+from .limits import Limits
+from .table_constraints import table_limits
 
 OnError = Literal["row", "raise"]
 Refinement = Literal["minimal", "believable"]
@@ -112,8 +114,8 @@ class Request:
                 f"it supports {', '.join(sorted(supported)) or 'no constraints'}."
             )
 
-    def feasible_set(self, shape: tuple[int, ...], classifier: Classifier) -> FeasibleSet | None:
-        """Express the constraints as tensors.
+    def feasible_set(self, shape: tuple[int, ...], classifier: Classifier) -> Limits | None:
+        """Express the constraints, and the schema of a table, as limits on candidates.
 
         Parameters
         ----------
@@ -124,9 +126,11 @@ class Request:
 
         Returns
         -------
-        FeasibleSet or None
-            None where there are no constraints.
+        Limits or None
+            None where there are no constraints; a table always has those of its schema.
         """
+        if isinstance(classifier, Tabular):
+            return table_limits(self.constraints, classifier.space)
         if self.constraints is None:
             return None
         return self.constraints.resolve(shape, classifier.dtype, classifier.device)

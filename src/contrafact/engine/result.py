@@ -11,11 +11,12 @@ from torch import Tensor
 
 from ..deprecation import warn_renamed
 from ..models.classifier import Array
+from ..tables import Schema, Table
 from .blanks import fill_blanks
 from .committee_info import COMMITTEE_KEYS
 from .instances import PLURALS, Modality
 from .result_checks import as_numpy as as_numpy
-from .result_checks import check_result
+from .result_checks import check_result, same_values
 from .result_exports import ResultExports
 from .statuses import STATUSES
 
@@ -25,7 +26,7 @@ CHANGE_TOLERANCE = 1e-6
 FEATURE_TOLERANCE = 1e-9
 
 #: fields that are not arrays with one entry per counterfactual
-SHARED_FIELDS = ("classes", "modality", "info", "provenance", "names", "exceptions")
+SHARED_FIELDS = ("classes", "modality", "info", "provenance", "names", "table", "exceptions")
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,9 @@ class Counterfactuals(ResultExports):
         Method, parameters, version, seed and options of the request.
     names : array of str, optional
         Names of the features of rows, or of the channels of series or images.
+    table : Table, optional
+        The instances as rows of a table, where data frames were given. `X` and `X_cf` then hold
+        them as numbers: levels by their position, NaN where missing; see `frame` and `frame_cf`.
     exceptions : dict of int to Exception
         By input row, the exceptions behind rows with the status "error"; not saved to files.
 
@@ -103,6 +107,7 @@ class Counterfactuals(ResultExports):
     info: dict[str, Array] = field(default_factory=dict)
     provenance: dict[str, Any] = field(default_factory=dict)
     names: Array | None = None
+    table: Table | None = None
     exceptions: dict[int, Exception] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
@@ -119,6 +124,8 @@ class Counterfactuals(ResultExports):
             for f in fields(self)
             if f.name not in SHARED_FIELDS
         }
+        if self.table is not None:
+            chosen["table"] = self.table.take(positions)
         chosen["info"] = {name: values[positions] for name, values in self.info.items()}
         return replace(self, **chosen)
 
@@ -157,7 +164,24 @@ class Counterfactuals(ResultExports):
         size = int(np.prod(self.X.shape[1:]))
         return np.asarray(self._changed().reshape(len(self), size).mean(1))
 
+    @property
+    def frame(self) -> Any:
+        """The instances as a data frame like the one given: library, types, labels of rows."""
+        return self._need_table().frame()
+
+    @property
+    def frame_cf(self) -> Any:
+        """The counterfactuals as a data frame like the one given."""
+        return self._need_table().with_codes(as_numpy(self.X_cf)).frame()
+
+    def _need_table(self) -> Table:
+        if self.table is None:
+            raise ValueError("X was an array, so that there is no frame; see X and X_cf.")
+        return self.table
+
     def _changed(self) -> Array:
+        if self.table is not None:
+            return ~same_values(as_numpy(self.X), as_numpy(self.X_cf))
         before = as_numpy(self.X).astype(np.float64)
         after = as_numpy(self.X_cf).astype(np.float64)
         size = np.abs(after - before)
@@ -235,6 +259,7 @@ class Counterfactuals(ResultExports):
         *,
         method: str = "given",
         modality: Modality | None = None,
+        schema: Schema | None = None,
     ) -> Counterfactuals:
         """Make a result of counterfactuals of any origin by asking the model about them.
 
@@ -242,7 +267,7 @@ class Counterfactuals(ResultExports):
         ----------
         model : object
             Anything `as_classifier` takes.
-        X, X_cf : array of shape (n, *shape)
+        X, X_cf : array of shape (n, *shape), or data frame
             Instances and one counterfactual each.
         target : label, or one label per instance, optional
             Classes wanted. None: any class other than that of the instance; where the model
@@ -251,6 +276,8 @@ class Counterfactuals(ResultExports):
             Name for the provenance.
         modality : {"series", "image", "row"}, optional
             Kind of data, where the shape does not tell.
+        schema : Schema, optional
+            What the columns of data frames hold; default: it is inferred from both.
 
         Returns
         -------
@@ -268,7 +295,7 @@ class Counterfactuals(ResultExports):
         """
         from .given_arrays import from_arrays
 
-        return from_arrays(model, X, X_cf, target, method=method, modality=modality)
+        return from_arrays(model, X, X_cf, target, method=method, modality=modality, schema=schema)
 
     @classmethod
     def judge(cls, *args: Any, **kwargs: Any) -> Counterfactuals:

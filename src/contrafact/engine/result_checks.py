@@ -74,6 +74,11 @@ def as_numpy(values: Any) -> Array:
     return np.asarray(values)
 
 
+def same_values(a: Array, b: Array) -> Array:
+    """Return which values of two arrays are equal; NaN, a missing value, is equal to NaN."""
+    return np.asarray((a == b) | (np.isnan(a) & np.isnan(b)))
+
+
 def _check_arrays(result: Counterfactuals) -> None:
     """Check kind, shape and values of X and X_cf."""
     if not isinstance(result.modality, str) or result.modality not in AXES:
@@ -87,7 +92,10 @@ def _check_arrays(result: Counterfactuals) -> None:
             raise _problem(f"{name} must hold numbers, got dtype {values.dtype}")
         if values.ndim not in AXES[result.modality]:
             raise _problem(f"{name} has shape {values.shape}, which is not {result.modality} data")
-        _refuse(_any_in_row(~np.isfinite(values)), name, "contains NaN or inf")
+        if result.table is None:
+            _refuse(_any_in_row(~np.isfinite(values)), name, "contains NaN or inf")
+        else:
+            _refuse(_any_in_row(np.isinf(values)), name, "contains inf")
     if result.X.shape != result.X_cf.shape:
         shapes = f"{tuple(result.X.shape)} and {tuple(result.X_cf.shape)}"
         raise _problem(f"X and X_cf must have one shape, got {shapes}")
@@ -144,7 +152,7 @@ def _check_statuses(result: Counterfactuals) -> None:
     answered = status != "error"
     already = status == "already_target"
     decided = result.cf_labels == result.target
-    moved = _any_in_row(as_numpy(result.X) != as_numpy(result.X_cf))
+    moved = _any_in_row(~same_values(as_numpy(result.X), as_numpy(result.X_cf)))
     contradictions = {
         "valid is True": valid & ~reached,
         "valid is False": ~valid & reached,

@@ -16,9 +16,9 @@ from ..data.writing import complete_file
 from .result import Counterfactuals, as_numpy
 
 #: fields that are stored in another form, or not at all
-NOT_ARRAYS = ("info", "provenance", "exceptions")
+NOT_ARRAYS = ("info", "provenance", "table", "exceptions")
 #: fields that a file may lack
-OPTIONAL = ("info", "names", "exceptions")
+OPTIONAL = ("info", "names", "table", "exceptions")
 #: fields that it has to have
 NEEDED = {f.name for f in fields(Counterfactuals)} - set(OPTIONAL)
 #: how the names of entries of `info` begin

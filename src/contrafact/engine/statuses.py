@@ -83,8 +83,9 @@ def _describe(
         return "budget", f"{oracle.states.shortage[row]}; {best}"
     if state == State.REFUSED:
         return "infeasible", reason
-    if oracle.feasible_set is not None:
-        return "infeasible", f"not reached with {oracle.feasible_set.describe()}; {best}"
+    limits = "" if oracle.feasible_set is None else oracle.feasible_set.describe()
+    if limits:
+        return "infeasible", f"not reached with {limits}; {best}"
     return "invalid", f"not reached; {best}"
 
 

@@ -11,10 +11,11 @@ from torch import Tensor
 
 from ..models.classifier import Array, Classifier
 from ..models.verdict import Verdict, lead, target_value
+from ..tables import TableSpace
 from .acceptance import AcceptanceTest, endorse
 from .candidates import Candidates
-from .feasible_set import FeasibleSet
 from .instances import Modality
+from .limits import Limits
 from .oracle import Oracle, accepts
 from .row_reports import RowReports
 from .seeded_draws import SeededDraws
@@ -166,6 +167,11 @@ class Tasks(SeededDraws, RowReports):
         return tuple(self.x.shape[1:])
 
     @property
+    def space(self) -> TableSpace | None:
+        """Coordinates of the table that the instances are rows of; None for arrays."""
+        return self.oracle.question.space
+
+    @property
     def modality(self) -> Modality:
         """Kind of data: "series", "image" or "row"."""
         return self.oracle.question.modality
@@ -176,9 +182,10 @@ class Tasks(SeededDraws, RowReports):
         return self.oracle.classifier
 
     @property
-    def feasible_set(self) -> FeasibleSet | None:
-        """The constraints as tensors; None where there are none."""
-        return self.oracle.feasible_set
+    def feasible_set(self) -> Limits | None:
+        """The limits on candidates, one for each task; None where there are none."""
+        limits = self.oracle.feasible_set
+        return None if limits is None else limits.take(self.row)
 
     @property
     def confidence(self) -> float | None:
@@ -360,8 +367,8 @@ class Tasks(SeededDraws, RowReports):
 
     def project(self, x_cf: Tensor) -> Tensor:
         """Bring one candidate per task within the constraints; gradients pass."""
-        feasible_set = self.oracle.feasible_set
-        return x_cf if feasible_set is None else feasible_set.project(x_cf, self.x)
+        limits = self.feasible_set
+        return x_cf if limits is None else limits.project(x_cf, self.x)
 
     def best_attempts(self) -> Tensor:
         """Return the best candidate the model was asked about for each task's instance."""

@@ -13,6 +13,7 @@ from ..data.cleaning import as_float
 from ..engine import Constraints, Counterfactuals
 from ..engine.request import RULES as REQUEST_RULES
 from ..models import as_classifier
+from ..tables import Schema, is_frame
 from ..validation import Instance, Nothing, OneOf, brief, check_parameters
 from .recommendation import MODALITIES, recommend
 from .support.explainer import Explainer
@@ -183,6 +184,7 @@ def explain(
     reference: Any = None,
     method: str | Explainer | None = None,
     modality: Any = None,
+    schema: Schema | None = None,
     **options: Any,
 ) -> Counterfactuals:
     """Fit a method and explain instances, in one call.
@@ -204,6 +206,8 @@ def explain(
     modality : {"series", "image", "row"}, optional
         The kind of data; default: that of the Dataset given as reference, else by the number of
         dimensions (2: rows, 3: series, 4: images).
+    schema : Schema, optional
+        What the columns of data frames of rows hold; default: inferred from the reference.
     **options
         As for `Explainer.explain`: constraints, k, budget, refine, confidence, ... They take
         precedence over the recommended ones.
@@ -248,7 +252,7 @@ def explain(
         method = recommendation.method
         options = {**recommendation.options, **options}
     explainer = as_explainer(method)
-    explainer.fit(model, X_reference, y_reference, modality=modality)
+    explainer.fit(model, X_reference, y_reference, modality=modality, schema=schema)
     return explainer.explain(X, target, **options)
 
 
@@ -266,5 +270,7 @@ def _check_options(options: Mapping[str, Any]) -> None:
 
 def _modality_of(X: Any) -> str:
     """Return the kind of data that an array of this many dimensions holds."""
+    if is_frame(X):
+        return "row"
     dimensions = as_float(X, "X").ndim
     return {3: "series", 4: "image"}.get(dimensions, "row")

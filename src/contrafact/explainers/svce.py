@@ -190,9 +190,10 @@ class SVCE(FallbackExplainer):
         high = self.high_
         free = torch.ones_like(tasks.x, dtype=torch.bool)
         if tasks.feasible_set is not None:
-            low = torch.maximum(low, tasks.feasible_set.lower)
-            high = torch.minimum(high, tasks.feasible_set.upper)
-            free &= ~tasks.feasible_set.frozen
+            lower, upper, movable = tasks.feasible_set.box(tasks.x)
+            low = torch.maximum(low, lower)
+            high = torch.minimum(high, upper)
+            free &= movable
         if tasks.k > 1:
             half = tasks.uniform(math.prod(tasks.shape), tasks.rank).reshape(free.shape) < 0.5
             free &= half | broadcast_rows(tasks.rank == 0, free)

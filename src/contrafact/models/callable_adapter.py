@@ -48,7 +48,8 @@ class CallableClassifier(Classifier):
 
     @override
     def _evaluate(self, x: Tensor) -> Verdict:
-        out = self.function(x.cpu().numpy().copy())  # it may work in place
+        # It may work in place. A frame is made for this question alone.
+        out = self.function(x.cpu().numpy().copy() if isinstance(x, Tensor) else x)
         if np.ndim(out) == 1:
             return self._of_labels(read_labels(out, len(x), "The function"))
         proba = read_columns(out, len(x), "The function")

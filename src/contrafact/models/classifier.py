@@ -137,6 +137,21 @@ class Classifier(ABC):
         """
         return self._in_batches(x, self._decide, self.rows_per_verdict)
 
+    def final_verdict(self, x: Array) -> Verdict:
+        """Ask about rows in the form in which they are returned to the user.
+
+        Parameters
+        ----------
+        x : array of shape (n, ...)
+            Rows; of a table as a `Table` holds them.
+
+        Returns
+        -------
+        Verdict
+            As of `verdict`.
+        """
+        return self.verdict(x)
+
     def probe(self, x: Rows) -> None:
         """Ask about a few rows twice, once for each model, and remark what should be known.
 

@@ -15,6 +15,7 @@ from ..validation import Instance, Satisfies, brief, check_parameters
 from .class_labels import label_index
 from .classifier import Array, Classifier, Rows, as_classifier
 from .reshaped import Reshaped
+from .tabular import Tabular
 from .verdict import Verdict, lead
 
 RULES = {
@@ -156,6 +157,9 @@ class Committee:
             member._classes = classes  # a module or function without names of its own
         if isinstance(classifier, Reshaped) and not isinstance(member, Reshaped):
             member = Reshaped(member, classifier.shape)
+        # Models that were made from the reference data take its coordinates.
+        if isinstance(classifier, Tabular) and self.made == GIVEN:
+            member = member if isinstance(member, Tabular) else Tabular(member, classifier.space)
         if np.array_equal(member.classes, classes):
             return member
         own = set(member.classes.tolist())

@@ -142,10 +142,12 @@ class EstimatorClassifier(Classifier):
         return f"{method} of {type(self.model).__name__}"
 
     @keeping_threads()
-    def _ask(self, method: str, x: Tensor) -> Any:
-        """Call a method of the model on rows, in the form that it takes."""
-        row = tuple(x.shape[1:])
+    def _ask(self, method: str, x: Any) -> Any:
+        """Call a method of the model on rows, in the form that it takes; on a frame as it is."""
         ask = getattr(self.model, method)
+        if not isinstance(x, Tensor):
+            return ask(x)
+        row = tuple(x.shape[1:])
         if row in self._forms:
             return ask(self.as_model_input(x))
         forms = self._possible_forms(row)

@@ -73,12 +73,9 @@ def make_twin(estimator: Any) -> Twin | None:
     if not steps:
         return None
     *transformers, classifier = steps
-    if not _has_twin(classifier):
-        return None
     if any(type(transformer) not in _TRANSFORMERS for transformer in transformers):
         return None
-    check_is_fitted(estimator)
-    decide = _classifier_twin(classifier)
+    decide = classifier_twin(classifier)
     if decide is None:
         return None
     stages = [_TRANSFORMERS[type(transformer)](transformer) for transformer in transformers]
@@ -101,20 +98,35 @@ def _steps(estimator: Any) -> list[Any]:
     return [step for step in steps if step is not None and step != "passthrough"]
 
 
-def _has_twin(classifier: Any) -> bool:
-    """Tell whether classifiers of this type have a twin."""
-    if hasattr(classifier, "differentiable_twin"):
-        return True
-    return type(classifier) in _CLASSIFIERS or type(classifier) in WRAPPERS
+def classifier_twin(classifier: Any) -> Twin | None:
+    """Make the twin of a classifier that is no pipeline.
 
+    Parameters
+    ----------
+    classifier : estimator
+        The last step of a model.
 
-def _classifier_twin(classifier: Any) -> Twin | None:
-    """Make the twin of the last step."""
+    Returns
+    -------
+    callable or None
+        From what the classifier takes to logits; None where there is no exact twin. It is not
+        compared with the classifier yet.
+
+    Raises
+    ------
+    sklearn.exceptions.NotFittedError
+        If the classifier is of a known kind but not fitted.
+    """
     if hasattr(classifier, "differentiable_twin"):
+        check_is_fitted(classifier)
         own: Twin | None = classifier.differentiable_twin()
         return own
     if type(classifier) in WRAPPERS:
+        check_is_fitted(classifier)
         return WRAPPERS[type(classifier)](classifier, make_twin)
+    if type(classifier) not in _CLASSIFIERS:
+        return None
+    check_is_fitted(classifier)
     return _CLASSIFIERS[type(classifier)](classifier)
 
 

@@ -115,12 +115,14 @@ def refine(
         model = as_classifier(model, classes=result.classes)
     rows = (result.status == "valid").nonzero()[0]
     valid = result[rows]
+    is_table = valid.table is not None
     refined = from_arrays(
         model,
-        valid.X,
-        valid.X_cf,
+        valid.frame if is_table else valid.X,
+        valid.frame_cf if is_table else valid.X_cf,
         valid.target,
         modality=result.modality,
+        schema=None if valid.table is None else valid.table.schema,
         request=request,
         improve=refiner(how, _real_differences(result, reference, how)),
     )

@@ -29,12 +29,8 @@ def displacement_bounds(tasks: Tasks, x: Tensor) -> tuple[Tensor, Tensor]:
     if limits is None:
         unlimited = torch.full_like(x, torch.inf)
         return -unlimited, unlimited
-    frozen = limits.frozen.flatten()
-    lower = limits.lower.double().flatten() - x
-    upper = limits.upper.double().flatten() - x
-    lower = lower.masked_fill(frozen, 0)
-    upper = upper.masked_fill(frozen, 0)
-    return lower, upper
+    lower, upper, free = (side.expand_as(tasks.x).flatten(1) for side in limits.box(tasks.x))
+    return (lower.double() - x).masked_fill(~free, 0), (upper.double() - x).masked_fill(~free, 0)
 
 
 def displace(tasks: Tasks, delta: Tensor) -> Tensor:

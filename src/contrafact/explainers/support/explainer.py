@@ -23,6 +23,7 @@ from ...engine.assembly import Part, assemble
 from ...engine.budget import Meter
 from ...engine.instances import Instances, Modality, read_instances, wrap_model
 from ...engine.isolation import describe_exception, isolate
+from ...engine.limits import Limits
 from ...engine.opening import open_request
 from ...engine.progress import row_progress
 from ...engine.request import RULES as REQUEST_RULES
@@ -36,6 +37,7 @@ from ...nn.retraining import make_committee
 from ...numerics.differences import RealDifferences
 from ...process_state import keeping_random_numbers
 from ...search.refinement import refiner
+from ...tables import Schema
 from ...validation import Rule, check_parameters
 from .reference_classes import check_classes
 
@@ -72,6 +74,8 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
         Shape of one instance, after `fit`.
     modality_ : str
         Kind of data, after `fit`.
+    space_ : TableSpace or None
+        Coordinates in which the rows of a data frame are searched, after `fit`.
     committee_ : Committee
         The committee made by the first `explain(committee="auto")`.
 
@@ -117,7 +121,9 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
         """Return parameter settings for the contract suite, cheap enough for many requests."""
         return [{}]
 
+    # Some models draw random numbers when they predict, skorch's for instance.
     @final
+    @keeping_random_numbers()
     def fit(
         self,
         model: Any,
@@ -125,6 +131,7 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
         y: Any = None,
         *,
         modality: Modality | None = None,
+        schema: Schema | None = None,
     ) -> Self:
         """Fit the explainer to a trained model and reference data.
 
@@ -140,6 +147,8 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
         modality : {"series", "image", "row"}, optional
             Kind of data; default: by the dimensions of X (a 2-D array holds rows where the method
             takes rows, else univariate series).
+        schema : Schema, optional
+            What the columns of a data frame of rows hold; default: `Schema.infer(X)`.
 
         Returns
         -------
@@ -147,40 +156,40 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
             The fitted explainer.
         """
         self._check_all_parameters()
-        instances = read_instances(X, "X", modality, self.tags.modalities)
+        instances = read_instances(X, "X", modality, self.tags.modalities, schema=schema)
         if len(instances) == 0:
             raise ValueError("X is empty; fit needs reference instances.")
         self._check_channels(instances)
         labels = None if y is None else as_labels(y, "y", len(instances))
-        # Some models draw random numbers when they predict, skorch's for instance.
-        with keeping_random_numbers():
-            classifier = wrap_model(model, instances)
-            instances.check_names(classifier.feature_names, "the model")
-            classifier.probe(instances.values)
-            doubt = instances.doubt_layout()
-            if doubt is not None:
-                classifier.remarks.add(doubt)
-            x = classifier.as_input(instances.values)
-            classifier.infer_classes(x, labels)
-            if self.tags.reference:
-                check_classes(classifier, labels)
-            before = dict(self.__dict__)
-            self.classifier_ = classifier
-            self.shape_ = instances.shape
-            self.modality_ = instances.modality
-            self._names = None if instances.names is None else instances.names.tolist()
-            self._reference = (x, labels)
-            self._differences: RealDifferences | None = None
-            self.__dict__.pop("committee_", None)
-            try:
-                with class_order_checked(classifier, x, labels):
-                    self._fit(x, labels)
-            except BaseException:
-                self.__dict__ = before  # an explainer that was fitted before stays usable
-                raise
+        classifier = wrap_model(model, instances)
+        instances.check_names(classifier.feature_names, "the model")
+        classifier.probe(instances.values)
+        doubt = instances.doubt_layout()
+        if doubt is not None:
+            classifier.remarks.add(doubt)
+        x = classifier.as_input(instances.values)
+        classifier.infer_classes(x, labels)
+        if self.tags.reference:
+            check_classes(classifier, labels)
+        before = dict(self.__dict__)
+        self.classifier_ = classifier
+        self.shape_ = instances.shape
+        self.modality_ = instances.modality
+        self.space_ = instances.space
+        self._names = None if instances.names is None else instances.names.tolist()
+        self._reference = (x, labels)
+        self._differences: RealDifferences | None = None
+        self.__dict__.pop("committee_", None)
+        try:
+            with class_order_checked(classifier, x, labels):
+                self._fit(x, labels)
+        except BaseException:
+            self.__dict__ = before  # an explainer that was fitted before stays usable
+            raise
         return self
 
     @final
+    @keeping_random_numbers()
     def explain(
         self,
         X: Any,
@@ -248,8 +257,10 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
             seed=0 if random_state is None else random_state,
         )
         request.check_supported(self.tags.constraints)
-        request.feasible_set(self.shape_, self.classifier_)
+        limits = request.feasible_set(self.shape_, self.classifier_)
         instances = self._read_instances(X)
+        if limits is not None:
+            limits.check_size(len(instances))
         targets = read_targets(target, self.classifier_.classes, len(instances))
         # Last, since a committee may have to be trained.
         request = replace(request, committee=self._find_committee(committee))
@@ -260,27 +271,26 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
             start,
         )
         size = max(1, MAX_ELEMENTS // int(np.prod(self.shape_)))
-        bar = row_progress(len(instances), type(self).__name__) if progress else SILENT
-        with keeping_random_numbers():
-            with bar as advance:
-                parts = [
-                    self._explain_part(
-                        request,
-                        instances,
-                        targets,
-                        meter,
-                        rows,
-                        advance,
-                    )
-                    for rows in split_rows(len(instances), size)
-                ]
-            return assemble(
-                parts,
-                instances,
-                self.classifier_,
-                self._provenance(request),
-                seconds=time.perf_counter() - start,
-            )
+        with row_progress(len(instances), type(self).__name__) if progress else SILENT as advance:
+            parts = [
+                self._explain_part(
+                    request,
+                    instances,
+                    targets,
+                    meter,
+                    rows,
+                    advance,
+                    limits,
+                )
+                for rows in split_rows(len(instances), size)
+            ]
+        return assemble(
+            parts,
+            instances,
+            self.classifier_,
+            self._provenance(request),
+            seconds=time.perf_counter() - start,
+        )
 
     def _explain_part(
         self,
@@ -290,15 +300,16 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
         meter: Meter,
         rows: Array,
         advance: Callable[[int], None],
+        limits: Limits | None,
     ) -> Part:
         """Explain some instances; one whose work raises does not cost the others their result."""
-        part = replace(instances, values=instances.values[rows])
+        part = instances.take(rows)
         oracle = open_request(
             request,
             self.classifier_,
             part,
             self._default_target if targets is None else targets[rows],
-            request.feasible_set(self.shape_, self.classifier_),
+            None if limits is None else limits.take(torch.from_numpy(rows)),
             meter.take(torch.from_numpy(rows)),
             advance,
         )
@@ -358,7 +369,7 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _read_instances(self, X: Any) -> Instances:
         """Read the argument X of `explain`, which has to be like that of `fit`."""
-        instances = read_instances(X, "X", self.modality_, self.tags.modalities)
+        instances = read_instances(X, "X", self.modality_, self.tags.modalities, space=self.space_)
         if instances.shape != self.shape_:
             raise ValueError(
                 f"X holds instances of shape {instances.shape}; fit saw {self.shape_}."

@@ -1,0 +1,160 @@
+"""Tabular: a classifier of frames, asked in coordinates without units."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from typing_extensions import override
+
+from ..tables import TableSpace
+from .classifier import PROBE_ROWS, Array, Classifier, Rows
+from .tabular_twins import make_tabular_twin
+from .torch_adapter import TorchClassifier
+from .verdict import Verdict
+
+#: reference rows on which a twin is compared with its model
+COMPARED_ROWS = 16
+#: attributes by which models say that they were trained on a frame
+NAMES = ("feature_names_in_", "feature_names_")
+
+
+class Tabular(Classifier):
+    """Ask a model of tables about points of a `TableSpace`.
+
+    A point is brought to the nearest row of the table's schema, and the model is asked about the
+    frame of such rows. A model that was not trained on a frame, and does not take one, is asked
+    with an array of the numbers.
+
+    Parameters
+    ----------
+    inner : Classifier
+        The model; its classes are shared.
+    space : TableSpace
+        The coordinates.
+    """
+
+    def __init__(self, inner: Classifier, space: TableSpace) -> None:
+        self.inner = inner
+        self.space = space
+        super().__init__(inner._classes, inner.batch_size)
+        self.rows_per_evaluation = inner.rows_per_evaluation
+        self.rows_per_verdict = inner.rows_per_verdict
+        self.remarks = inner.remarks
+        self.takes_frames = not isinstance(inner, TorchClassifier)
+        self._twin: Callable[[Tensor], Tensor] | None = None
+
+    @property
+    def _classes(self) -> Array | None:
+        return self.inner._classes
+
+    @_classes.setter
+    def _classes(self, classes: Array | None) -> None:
+        self.inner._classes = classes
+
+    @property
+    @override
+    def feature_names(self) -> list[str] | None:
+        return self.inner.feature_names
+
+    @override
+    def _evaluate(self, x: Tensor) -> Verdict:
+        return self._ask(self.inner._evaluate, self.space.codes(x))
+
+    @override
+    def _decide(self, x: Tensor) -> Verdict:
+        return self._ask(self.inner._decide, self.space.codes(x))
+
+    def _ask(self, ask: Callable[[Any], Verdict], codes: Tensor) -> Verdict:
+        """Ask about rows, in the form that the model takes."""
+        self.inner.rows_evaluated += len(codes)
+        if not self.takes_frames:
+            return ask(self._array(codes))
+        frame = self.space.table.with_codes(codes.numpy()).frame_without_index()
+        return ask(frame)
+
+    def _array(self, codes: Tensor) -> Tensor:
+        """Return rows as numbers, in the precision of the model."""
+        numbers = self.space.numbers(codes)
+        if numbers is None:
+            named = [column.name for column in self.space.schema if column.levels]
+            raise ValueError(
+                f"The model takes arrays of numbers, and the column {named[0]!r} of X holds "
+                "categories. Pass a function of a frame that encodes them and asks the model."
+            )
+        return self.inner.as_input(numbers)
+
+    @override
+    def final_verdict(self, x: Array) -> Verdict:
+        rows = torch.from_numpy(x)
+        if len(rows) == 0:
+            return self.verdict(rows.new_zeros(0, self.space.n_coordinates))
+        return self._in_batches(
+            rows,
+            lambda batch: self._ask(self.inner._decide, batch),
+            self.rows_per_verdict,
+        )
+
+    @override
+    def probe(self, x: Rows) -> None:
+        if self._probed:
+            return
+        self._choose_form(self.as_input(x[:PROBE_ROWS]))
+        super().probe(x)
+        few = self.as_input(x[:COMPARED_ROWS])
+        twin = self._make_twin(self.as_input(x))
+        if twin is not None and _agrees(twin(few), self._evaluate(few)):
+            self.rows_evaluated += self.rows_per_evaluation * len(few)
+            self._twin = twin
+            self.differentiable = True
+
+    def _choose_form(self, x: Tensor) -> None:
+        """Find out whether the model takes frames, where it does not say so itself."""
+        model = getattr(self.inner, "model", None)
+        codes = self.space.codes(x)
+        if any(hasattr(model, name) for name in NAMES) or self.space.numbers(codes) is None:
+            return
+        if hasattr(model, "n_features_in_"):
+            self.takes_frames = False  # it was trained on an array
+            return
+        if not self.takes_frames:
+            return
+        try:
+            self._evaluate(x)
+        # What a function of an array raises when it is given a frame, nothing narrower tells.
+        except Exception:
+            self.takes_frames = False
+
+    def _make_twin(self, x: Tensor) -> Callable[[Tensor], Tensor] | None:
+        """Return logits as a differentiable function of the coordinates, where there is one."""
+        if isinstance(self.inner, TorchClassifier):
+            return make_tabular_twin(self.space, x, self._numbers, self._inner_logits)
+        return make_tabular_twin(self.space, x, model=getattr(self.inner, "model", None))
+
+    def _numbers(self, codes: Tensor) -> Array:
+        numbers = self.space.numbers(codes)
+        assert numbers is not None
+        return numbers
+
+    def _inner_logits(self, numbers: Tensor) -> Tensor:
+        return self.inner.logits(numbers.to(self.inner.device, self.inner.dtype)).double()
+
+    @override
+    def infer_classes(self, x: Rows, y: Array | None) -> None:
+        super().infer_classes(x, y)
+        self.inner.order_in_doubt = self.order_in_doubt
+
+    @override
+    def logits(self, x: Tensor) -> Tensor:
+        if self._twin is None:
+            return super().logits(x)
+        self.rows_evaluated += len(x)
+        return self._twin(x)
+
+
+def _agrees(logits: Tensor, verdict: Verdict) -> bool:
+    """Return whether the logits of a twin give the probabilities of its model."""
+    with torch.no_grad():
+        return torch.allclose(logits.softmax(1).cpu(), verdict.proba.cpu(), rtol=1e-4, atol=1e-6)

@@ -1,0 +1,364 @@
+"""Data frames of pandas and polars: columns as plain values, and frames made of such values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from ..validation import brief
+
+Array = NDArray[Any]
+#: what the values of a column are, whatever the library calls their type
+Family = Literal["boolean", "integer", "float", "level", "ordered level", "text", "date"]
+
+#: whole numbers above it are not held exactly by the numbers that searches use
+LARGEST_WHOLE = 2**53
+MICROSECONDS_PER_DAY = 86_400_000_000
+
+
+def is_frame(X: Any) -> bool:
+    """Return whether X is a data frame of pandas or polars.
+
+    Parameters
+    ----------
+    X : object
+        Anything.
+
+    Returns
+    -------
+    bool
+        False for series, lazy frames and frames of other libraries.
+
+    Examples
+    --------
+    >>> is_frame([[1, 2]])
+    False
+    """
+    return bool(nw.dependencies.is_pandas_dataframe(X) or nw.dependencies.is_polars_dataframe(X))
+
+
+def join_frames(first: Any, second: Any) -> Any:
+    """Put the rows of two frames of one form below each other.
+
+    Parameters
+    ----------
+    first, second : pandas.DataFrame or polars.DataFrame
+        Frames with the same columns.
+
+    Returns
+    -------
+    pandas.DataFrame or polars.DataFrame
+        All rows.
+
+    Raises
+    ------
+    ValueError
+        If the columns or their types differ.
+    """
+    if list(first.columns) != list(second.columns) or type(first) is not type(second):
+        raise ValueError("X_cf must be a frame with the columns of X.")
+    parts = [nw.from_native(frame, eager_only=True) for frame in (first, second)]
+    return nw.concat(parts).to_native()
+
+
+@dataclass(frozen=True)
+class RawColumn:
+    """The values of a column in a neutral form.
+
+    Parameters
+    ----------
+    name : str
+        Name of the column.
+    family : str
+        What the values are.
+    values : array of shape (n,)
+        Numbers in float64 with NaN where missing (boolean, integer, float), else objects with None
+        where missing.
+    categories : tuple or None
+        The categories in their order, where the type of the column gives them one.
+    """
+
+    name: str
+    family: Family
+    values: Array
+    categories: tuple[Any, ...] | None = None
+
+    @property
+    def is_missing(self) -> Array:
+        """Mask of the missing values."""
+        if self.values.dtype == object:
+            return np.array([value is None for value in self.values], dtype=bool)
+        return np.asarray(np.isnan(self.values))
+
+    def days(self) -> Array:
+        """Return the dates of a column of dates in days since 1970, with NaN where missing."""
+        moments = np.array(self.values, dtype="datetime64[us]")
+        days = moments.astype(np.int64) / MICROSECONDS_PER_DAY
+        return np.where(np.isnat(moments), np.nan, days)
+
+
+def read_columns(frame: Any, argument: str) -> list[RawColumn]:
+    """Read the columns of a frame.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame or polars.DataFrame
+        The frame.
+    argument : str
+        What the user calls it, for messages.
+
+    Returns
+    -------
+    list of RawColumn
+        In the order of the frame.
+
+    Raises
+    ------
+    ValueError
+        If two columns have one name, or a column holds what no table does, such as lists.
+    """
+    labels = [str(label) for label in frame.columns]
+    repeated = [label for label in dict.fromkeys(labels) if labels.count(label) > 1]
+    if repeated:
+        raise ValueError(
+            f"{argument} has more than one column called {repeated[0]!r}. "
+            "Accepted: columns of different names."
+        )
+    if nw.dependencies.is_pandas_dataframe(frame):
+        frame = frame.set_axis(labels, axis=1)
+    table = nw.from_native(frame, eager_only=True)
+    return [_read_column(table[label], argument) for label in labels]
+
+
+def _read_column(series: Any, argument: str) -> RawColumn:
+    """Read one column."""
+    dtype = series.dtype
+    name = series.name
+    if dtype == nw.Boolean:
+        return RawColumn(name, "boolean", _numbers(series))
+    if dtype.is_integer():
+        return _read_integers(series)
+    if dtype.is_numeric():
+        return RawColumn(name, "float", _finite(_numbers(series), name, argument))
+    if dtype in (nw.Categorical, nw.Enum):
+        categories = _ordered_categories(series)
+        family: Family = "level" if categories is None else "ordered level"
+        return RawColumn(name, family, _objects(series), categories)
+    if dtype in (nw.Date, nw.Datetime):
+        return RawColumn(name, "date", _objects(series.cast(nw.Datetime("us"))))
+    if dtype in (nw.String, nw.Object):
+        return _read_objects(name, _objects(series), argument)
+    raise ValueError(
+        f"column {name!r} of {argument} has dtype {dtype}. Accepted: numbers, booleans, "
+        "categories, texts and dates."
+    )
+
+
+def _ordered_categories(series: Any) -> tuple[Any, ...] | None:
+    """Return the categories of a column in their order; None where its type gives them none."""
+    dtype = series.to_native().dtype
+    has_order = dtype.ordered if hasattr(dtype, "ordered") else series.dtype == nw.Enum
+    return tuple(dtype.categories.to_list()) if has_order else None
+
+
+def _read_integers(series: Any) -> RawColumn:
+    """Read whole numbers; those that floats do not hold are kept as objects."""
+    values = _numbers(series)
+    known = values[~np.isnan(values)]
+    if len(known) and np.abs(known).max() > LARGEST_WHOLE:
+        return RawColumn(series.name, "text", _objects(series))
+    return RawColumn(series.name, "integer", values)
+
+
+def _numbers(series: Any) -> Array:
+    """Return a column of numbers in float64, NaN where missing."""
+    values = series.cast(nw.Float64).to_numpy()
+    return np.array(values, dtype=np.float64)
+
+
+def _objects(series: Any) -> Array:
+    """Return a column as objects, None where missing."""
+    found = np.empty(len(series), dtype=object)
+    found[:] = [None if _is_nothing(value) else value for value in series.to_list()]
+    return found
+
+
+def _is_nothing(value: Any) -> bool:
+    """Return whether a value stands for a missing one: None, NaN, NA or NaT."""
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError):
+        return type(value).__name__ in ("NAType", "NaTType")
+
+
+def _finite(values: Array, name: str, argument: str) -> Array:
+    """Refuse infinite numbers."""
+    infinite = np.isinf(values)
+    if infinite.any():
+        row = int(infinite.argmax())
+        raise ValueError(
+            f"column {name!r} of {argument} is {values[row]} in row {row}. Accepted: finite "
+            "numbers, or missing values."
+        )
+    return values
+
+
+def _read_objects(name: str, values: Array, argument: str) -> RawColumn:
+    """Read a column of Python objects: booleans and numbers by their values, else texts."""
+    known = [value for value in values if value is not None]
+    for row, value in enumerate(values):
+        if not isinstance(value, (str, bytes, int, float, bool, type(None), np.generic, tuple)):
+            raise ValueError(
+                f"column {name!r} of {argument} holds {brief(value)} in row {row}. Accepted: "
+                "numbers, booleans, categories, texts and dates."
+            )
+    is_boolean = bool(known) and all(isinstance(value, (bool, np.bool_)) for value in known)
+    is_number = bool(known) and all(
+        isinstance(value, (int, float, np.number)) and not isinstance(value, (bool, np.bool_))
+        for value in known
+    )
+    if not is_boolean and not is_number:
+        return RawColumn(name, "text", values)
+    numbers = np.array([np.nan if value is None else float(value) for value in values])
+    family: Family = "boolean" if is_boolean else "float"
+    return RawColumn(name, family, _finite(numbers, name, argument))
+
+
+@dataclass(frozen=True)
+class FrameForm:
+    """How to make frames like a given one.
+
+    Parameters
+    ----------
+    library : {"pandas", "polars"}
+        Where the frame comes from.
+    labels : tuple
+        Labels of the columns, as the frame has them.
+    dtypes : tuple
+        Their types, as the library names them.
+    """
+
+    library: Literal["pandas", "polars"]
+    labels: tuple[Any, ...]
+    dtypes: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, frame: Any) -> FrameForm:
+        """Return the form of a frame."""
+        if nw.dependencies.is_polars_dataframe(frame):
+            return cls("polars", tuple(frame.columns), tuple(frame.dtypes))
+        return cls("pandas", tuple(frame.columns), tuple(frame.dtypes))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns, as text."""
+        return tuple(str(label) for label in self.labels)
+
+    def is_single(self, column: int) -> bool:
+        """Return whether a column holds floats of single precision or less."""
+        name = str(self.dtypes[column]).lower()
+        return name.startswith(("float32", "float16"))
+
+    def is_integer(self, column: int) -> bool:
+        """Return whether a column holds whole numbers by its type."""
+        return str(self.dtypes[column]).lower().startswith(("int", "uint"))
+
+    def build(self, columns: Sequence[Array | Chosen], index: Any = None) -> Any:
+        """Make a frame.
+
+        Parameters
+        ----------
+        columns : sequence of array of shape (n,), or Chosen
+            In the order of the labels: numbers with NaN where missing (dates in days), or values
+            that are chosen from a list.
+        index : array of shape (n,), optional
+            Labels of the rows, for pandas.
+
+        Returns
+        -------
+        pandas.DataFrame or polars.DataFrame
+            With the labels and types of the form.
+        """
+        if self.library == "polars":
+            return _polars_frame(self, columns)
+        import pandas as pd
+
+        values = [
+            _pandas_values(column, dtype)
+            for column, dtype in zip(columns, self.dtypes, strict=True)
+        ]
+        frame = pd.DataFrame(dict(enumerate(values)))
+        frame.columns = pd.Index(self.labels)
+        if index is not None:
+            frame.index = pd.Index(index)
+        return frame
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Values of a column that are chosen from a list.
+
+    Parameters
+    ----------
+    values : list
+        What there is to choose from.
+    positions : array of int, shape (n,)
+        Which value stands in each row; -1 where it is missing.
+    """
+
+    values: list[Any]
+    positions: Array
+
+
+def _pandas_values(column: Array | Chosen, dtype: Any) -> Any:
+    """Convert a column to a type of pandas."""
+    import pandas as pd
+
+    if isinstance(column, Chosen):
+        # The few values are converted, then repeated: that keeps any type, and is fast.
+        has_gaps = bool((column.positions < 0).any())
+        values = pd.Series([*column.values, None] if has_gaps else column.values, dtype=object)
+        return values.astype(dtype).array.take(column.positions)
+    if dtype.kind == "M":
+        moments = pd.DatetimeIndex(_moments(column))
+        is_zoned = getattr(dtype, "tz", None) is not None
+        return (moments.tz_localize("UTC") if is_zoned else moments).astype(dtype).array
+    if dtype.kind in "iub" and not isinstance(dtype, np.dtype):
+        return pd.Series(np.rint(column)).astype("Int64").astype(dtype).array
+    if dtype.kind == "O":  # numbers that are kept as Python objects
+        return pd.Series(column, dtype=object).where(~np.isnan(column), None).array
+    return (np.rint(column) if dtype.kind in "iu" else column).astype(dtype)
+
+
+def _polars_frame(form: FrameForm, columns: Sequence[Array | Chosen]) -> Any:
+    """Make a frame of polars."""
+    import polars as pl
+
+    series = []
+    for label, dtype, column in zip(form.labels, form.dtypes, columns, strict=True):
+        if isinstance(column, Chosen):
+            values = pl.Series(label, [*column.values, None], dtype=dtype, strict=False)
+            positions = np.where(column.positions < 0, len(column.values), column.positions)
+            series.append(values.gather(positions))
+            continue
+        if dtype.is_temporal():
+            series.append(pl.Series(label, _moments(column)).cast(dtype))
+            continue
+        numbers = pl.Series(label, column, nan_to_null=True)
+        series.append((numbers.round() if dtype.is_integer() else numbers).cast(dtype))
+    return pl.DataFrame(series)
+
+
+def _moments(days: Array) -> Array:
+    """Convert days since 1970 to moments, to the microsecond."""
+    microseconds = np.rint(np.nan_to_num(days) * MICROSECONDS_PER_DAY).astype(np.int64)
+    moments: Array = microseconds.astype("datetime64[us]")
+    moments[np.isnan(days)] = np.datetime64("NaT")
+    return moments

@@ -1,0 +1,267 @@
+"""Table: the rows of a frame as numbers, and frames made of such numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field, replace
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from ..validation import brief
+from .columns import Column
+from .frames import Array, Chosen, FrameForm, RawColumn, is_frame, read_columns
+from .schema import Schema
+
+
+class FixedValues:
+    """The values of columns that are never changed, numbered as they come; shared by tables."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, list[Hashable]] = {}
+        self._numbers: dict[str, dict[Hashable, int]] = {}
+        self._lock = Lock()
+
+    def number(self, name: str, values: Array) -> Array:
+        """Return the number of each value of a column, NaN where missing; new ones are added."""
+        with self._lock:
+            known = self._numbers.setdefault(name, {})
+            listed = self.values.setdefault(name, [])
+            codes = np.full(len(values), np.nan)
+            for row, value in enumerate(values.tolist()):
+                if value is None or value != value:
+                    continue
+                if value not in known:
+                    known[value] = len(listed)
+                    listed.append(value)
+                codes[row] = known[value]
+        return codes
+
+    def look_up(self, name: str, codes: Array) -> Chosen:
+        """Return the values with these numbers."""
+        positions = _positions(codes)
+        used, place = np.unique(positions[positions >= 0], return_inverse=True)
+        positions[positions >= 0] = place
+        return Chosen([self.values[name][number] for number in used.tolist()], positions)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Hold rows of a frame as numbers.
+
+    Numbers stand for themselves, levels for their position among the levels of their column, dates
+    for days since 1970 where they may be changed, and what is fixed for its number among the
+    values seen. NaN stands for a missing value.
+
+    Parameters
+    ----------
+    schema : Schema
+        What the columns hold.
+    form : FrameForm
+        How to make frames.
+    codes : array of float64, shape (n, columns)
+        The rows.
+    index : array of shape (n,), optional
+        Labels of the rows.
+    fixed : FixedValues
+        The values that fixed columns refer to.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"age": [44, 61], "ward": ["B", "A"]}, index=["p7", "p8"])
+    >>> table = Table.read(frame)
+    >>> table.codes.tolist()
+    [[44.0, 1.0], [61.0, 0.0]]
+    >>> table.frame().equals(frame)
+    True
+    """
+
+    schema: Schema
+    form: FrameForm
+    codes: Array
+    index: Any = None
+    fixed: FixedValues = field(default_factory=FixedValues)
+
+    @classmethod
+    def read(
+        cls,
+        frame: Any,
+        schema: Schema | None = None,
+        *,
+        like: Table | None = None,
+        argument: str = "X",
+    ) -> Table:
+        """Read a frame.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame or polars.DataFrame
+            The rows.
+        schema : Schema, optional
+            What the columns hold; default: that of `like`, else it is inferred.
+        like : Table, optional
+            A table that was read before, whose form and fixed values are shared.
+        argument : str, default="X"
+            What the user calls the frame, for messages.
+
+        Returns
+        -------
+        Table
+            The rows as numbers.
+
+        Raises
+        ------
+        ValueError
+            If the columns are not those of the schema, or hold a value that it does not allow; the
+            message names the column.
+        """
+        if not is_frame(frame):
+            raise TypeError(
+                f"{argument} must be a data frame of pandas or polars, got {brief(frame)}."
+            )
+        if schema is None:
+            schema = Schema.infer(frame) if like is None else like.schema
+        raw = read_columns(frame, argument)
+        check_columns([column.name for column in raw], schema.names, argument)
+        fixed = FixedValues() if like is None else like.fixed
+        codes = [
+            encode_column(column, description, fixed, argument)
+            for column, description in zip(raw, schema, strict=True)
+        ]
+        return cls(
+            schema,
+            FrameForm.of(frame) if like is None else like.form,
+            np.stack(codes, axis=1) if len(frame) else np.zeros((0, len(schema))),
+            getattr(frame, "index", None),
+            fixed,
+        )
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def take(self, rows: Array) -> Table:
+        """Return some of the rows, in the order given."""
+        index = None if self.index is None else self.index[rows]
+        return replace(self, codes=self.codes[rows], index=index)
+
+    def with_codes(self, codes: Array) -> Table:
+        """Return a table with other numbers in the same form."""
+        return replace(self, codes=codes)
+
+    def frame(self) -> Any:
+        """Make the frame of the rows, in the library, types and labels of the one that was read."""
+        columns = [
+            decode_column(codes, description, self.fixed)
+            for codes, description in zip(self.codes.T, self.schema, strict=True)
+        ]
+        return self.form.build(columns, self.index)
+
+    def frame_without_index(self) -> Any:
+        """Make the frame with its rows numbered from 0, as for a model."""
+        return replace(self, index=None).frame()
+
+
+def check_columns(given: list[str], wanted: tuple[str, ...], argument: str) -> None:
+    """Refuse columns that are not those wanted, in their order."""
+    if tuple(given) == tuple(wanted):
+        return
+    missing = [name for name in wanted if name not in given]
+    extra = [name for name in given if name not in wanted]
+    if not missing and not extra:
+        raise ValueError(
+            f"{argument} has its columns in another order: {given[:5]} instead of "
+            f"{list(wanted[:5])}. Reorder them, e.g. {argument}[{list(wanted[:3])} ...]."
+        )
+    raise ValueError(
+        f"The columns of {argument} are not those expected: missing {missing[:5] or 'none'}; "
+        f"not expected {extra[:5] or 'none'}."
+    )
+
+
+def encode_column(raw: RawColumn, column: Column, fixed: FixedValues, argument: str) -> Array:
+    """Convert the values of a column to numbers.
+
+    Parameters
+    ----------
+    raw : RawColumn
+        The values.
+    column : Column
+        What they are.
+    fixed : FixedValues
+        Numbers the values of fixed columns.
+    argument : str
+        What the user calls the frame, for messages.
+
+    Returns
+    -------
+    array of float64, shape (n,)
+        NaN where missing.
+    """
+    if column.kind == "fixed":
+        return fixed.number(column.name, raw.values)
+    missing = raw.is_missing
+    if missing.any() and not column.missing:
+        raise ValueError(
+            f"column {column.name!r} of {argument} has no value in row {int(missing.argmax())}, "
+            "and the schema says that none is missing. Fill it, or allow it: "
+            f"schema.edit({column.name!r}, missing=True)."
+        )
+    if column.levels:
+        return _encode_levels(raw, column, argument)
+    values = raw.days() if raw.family == "date" else raw.values
+    if values.dtype == object:
+        wrong = next(value for value in values if value is not None)
+        raise ValueError(
+            f"column {column.name!r} of {argument} holds {brief(wrong)}; the schema says "
+            f"{column.kind!r}, so numbers are accepted."
+        )
+    return np.asarray(values, dtype=np.float64)
+
+
+def _encode_levels(raw: RawColumn, column: Column, argument: str) -> Array:
+    """Replace levels by their positions."""
+    place = {level: float(code) for code, level in enumerate(column.levels)}
+    codes = np.full(len(raw.values), np.nan)
+    for row, value in enumerate(raw.values.tolist()):
+        if value is None or value != value:
+            continue
+        if value not in place:
+            levels = ", ".join(repr(level) for level in column.levels[:8])
+            raise ValueError(
+                f"column {column.name!r} of {argument} holds {brief(value)} in row {row}, which is "
+                f"not among its levels: {levels}. Add it with schema.edit({column.name!r}, "
+                "levels=[...])."
+            )
+        codes[row] = place[value]
+    return codes
+
+
+def decode_column(codes: Array, column: Column, fixed: FixedValues) -> Array | Chosen:
+    """Convert numbers back to values.
+
+    Parameters
+    ----------
+    codes : array of float64, shape (n,)
+        The numbers.
+    column : Column
+        What they stand for.
+    fixed : FixedValues
+        The values of fixed columns.
+
+    Returns
+    -------
+    array of float64, or Chosen
+        Numbers, or levels and fixed values by their position.
+    """
+    if column.kind == "fixed":
+        return fixed.look_up(column.name, codes)
+    if column.levels:
+        return Chosen(list(column.levels), _positions(codes))
+    return codes
+
+
+def _positions(codes: Array) -> Array:
+    """Convert numbers to positions in a list; -1 where they are NaN."""
+    return np.where(np.isnan(codes), -1, codes).astype(np.int64)
