@@ -96,4 +96,25 @@ def datasets(as_json: Json = False) -> None:
         print_table(list_datasets(), "Data sets")
 
 
+@app.command()
+def schema(
+    data: Annotated[Path, typer.Argument(help="A table: .csv or .parquet.")],
+    label: Annotated[str | None, typer.Option(help="The label column, to leave out.")] = None,
+    save: Annotated[
+        Path | None, typer.Option(help="Write it as .json, to correct and pass to --schema.")
+    ] = None,
+) -> None:
+    """Infer what the columns of a table hold: kinds, ranges, levels, one-hot groups, units."""
+    from .output_files import check_output
+
+    check_output("--save", save, (".json",), [str(data)])
+    from .table_inputs import infer_schema, write_schema
+
+    found = infer_schema(data, label)
+    print_text(repr(found))
+    if save is not None:
+        write_schema(found, save)
+        print_text(f"Schema: {save}")
+
+
 app.add_typer(bench, name="bench")

@@ -15,8 +15,10 @@ from ..data.loaders import read_parts
 from ..engine.instances import PLURALS
 from ..models import Classifier, as_classifier
 from ..models.labels import has_class_names, match_labels
+from ..tables import Schema
 from .console import Notes
 from .specs import Layout, parse_rows
+from .table_inputs import find_table_form, is_table, make_schema, read_tables
 
 if TYPE_CHECKING:
     from .explain_request import ExplainRequest
@@ -31,11 +33,11 @@ class ExplainInputs:
 
     Attributes
     ----------
-    X : array of shape (n, ...)
+    X : array of shape (n, ...) or DataFrame
         Instances to explain, as the model takes them.
     rows : array of shape (n,)
         Their row numbers in the data file.
-    X_reference : array of shape (m, ...)
+    X_reference : array of shape (m, ...) or DataFrame
         Data that methods may learn from.
     y_reference : array of shape (m,) or None
         Their labels.
@@ -43,14 +45,17 @@ class ExplainInputs:
         Shape, modality and names of an instance as it is in the file.
     classifier : Classifier
         The model, with its classes known.
+    schema : Schema or None
+        What the columns hold, where the instances are rows of a table.
     """
 
-    X: Array
+    X: Any
     rows: Array
-    X_reference: Array
+    X_reference: Any
     y_reference: Array | None
     layout: Layout
     classifier: Classifier
+    schema: Schema | None = None
 
     @property
     def reference(self) -> Any:
@@ -83,6 +88,8 @@ def read_inputs(request: ExplainRequest, model: Any, notes: Notes) -> ExplainInp
         If data, reference and model do not fit together.
     """
     columns = _columns_of(model)
+    if is_table(request.data, request.modality):
+        return _read_table_inputs(request, model, columns, notes)
     source = _read(request, request.data, request.modality, columns)
     X = np.asarray(source.parts[-1][0])
     rows = parse_rows(request.rows, len(X), MOST_ROWS)
@@ -119,6 +126,40 @@ def read_inputs(request: ExplainRequest, model: Any, notes: Notes) -> ExplainInp
         y_reference=y_reference,
         layout=layout,
         classifier=classifier,
+    )
+
+
+def _read_table_inputs(
+    request: ExplainRequest, model: Any, columns: Sequence[str] | None, notes: Notes
+) -> ExplainInputs:
+    """Read rows with columns of any kind."""
+    data, reference = read_tables(request, columns)
+    rows = parse_rows(request.rows, len(data.frame), MOST_ROWS)
+    if request.rows is None and len(data.frame) > MOST_ROWS:
+        notes.add(
+            f"Explaining the first {MOST_ROWS} of {len(data.frame)} rows; --rows chooses others."
+        )
+    if request.reference is None:
+        notes.add(
+            f"Reference: {request.data} itself, all {len(data.frame)} rows; --reference gives "
+            "others."
+        )
+    y = reference.y
+    _check_reference_labels(request, y)
+    classifier = as_classifier(model, classes=_read_classes(request.classes, y))
+    is_named = has_class_names(classifier)
+    frames = find_table_form(classifier, [reference.frame, data.frame], y, request.data)
+    if not is_named and y is None:
+        _note_numbered(classifier, notes)
+    names = [str(name) for name in frames[0].columns]
+    return ExplainInputs(
+        X=frames[1].iloc[rows],
+        rows=rows,
+        X_reference=frames[0],
+        y_reference=None if y is None else match_labels(y, classifier.classes),
+        layout=Layout((len(names),), "row", names),
+        classifier=classifier,
+        schema=make_schema(request, frames[0]),
     )
 
 
@@ -216,8 +257,13 @@ def _infer_classes(classifier: Classifier, X: Array, y: Array | None, notes: Not
         return
     classifier.infer_classes(X, y)
     if y is None:
-        order = ", ".join(repr(label) for label in classifier.classes.tolist()[:10])
-        notes.add(
-            f"The model does not name its classes; they are called {order}. Labels in --reference "
-            "or --classes give them their names."
-        )
+        _note_numbered(classifier, notes)
+
+
+def _note_numbered(classifier: Classifier, notes: Notes) -> None:
+    """Note that classes are called by their numbers."""
+    order = ", ".join(repr(label) for label in classifier.classes.tolist()[:10])
+    notes.add(
+        f"The model does not name its classes; they are called {order}. Labels in --reference "
+        "or --classes give them their names."
+    )

@@ -21,6 +21,7 @@ from .console import Notes, print_message
 from .explain_inputs import ExplainInputs, read_inputs
 from .output_files import check_output, paths_by_method
 from .specs import make_constraints
+from .table_specs import make_table_constraints
 
 if TYPE_CHECKING:
     from ..engine import Constraints
@@ -54,10 +55,17 @@ class ExplainRequest:
     fill: bool = False
     network: str | None = None
     classes: str | None = None
+    schema: Path | None = None
     trust: bool = False
     freeze: Sequence[str] = ()
     bounds: Sequence[str] = ()
     max_step: float | None = None
+    increasing: Sequence[str] = ()
+    decreasing: Sequence[str] = ()
+    max_changed: int | None = None
+    relations: Sequence[str] = ()
+    forbidden: Sequence[str] = ()
+    costs: Sequence[str] = ()
     k: int = 1
     confidence: float | None = None
     committee: int = 0
@@ -156,7 +164,7 @@ def run_request(request: ExplainRequest, notes: Notes) -> ExplainOutcome:
     target = None
     if request.target is not None:
         target = find_class(request.target, inputs.classifier.classes, "--target")
-    constraints = make_constraints(inputs.layout, request.freeze, request.bounds, request.max_step)
+    constraints = _read_constraints(request, inputs)
     if names:
         methods = _named_methods(names, paths, inputs, constraints)
     else:
@@ -192,6 +200,26 @@ def run_request(request: ExplainRequest, notes: Notes) -> ExplainOutcome:
     return ExplainOutcome(results, inputs, saved, interruption.requested)
 
 
+def _read_constraints(request: ExplainRequest, inputs: ExplainInputs) -> Constraints | None:
+    """Read the limits; those that speak of columns need a table."""
+    if inputs.schema is not None:
+        return make_table_constraints(request, inputs.layout, inputs.schema)
+    for option, given in {
+        "--increasing": request.increasing,
+        "--decreasing": request.decreasing,
+        "--max-changed": request.max_changed,
+        "--relation": request.relations,
+        "--forbidden": request.forbidden,
+        "--cost": request.costs,
+        "--schema": request.schema,
+    }.items():
+        if given:
+            raise ValueError(
+                f"{option} applies to tables (.csv, .parquet); {request.data} is none."
+            )
+    return make_constraints(inputs.layout, request.freeze, request.bounds, request.max_step)
+
+
 def _what_was_finished(
     results: dict[str, Counterfactuals],
     methods: Sequence[ChosenMethod],
@@ -218,6 +246,7 @@ def _fit(methods: Sequence[ChosenMethod], inputs: ExplainInputs, notes: Notes) -
                 inputs.X_reference,
                 inputs.y_reference,
                 modality=inputs.layout.modality,
+                schema=inputs.schema,
             )
     for remark in inputs.classifier.remarks.texts:
         notes.add(remark)

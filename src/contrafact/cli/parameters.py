@@ -25,9 +25,9 @@ Data = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="Instances to explain: .csv (names in the first line), .npz (X, or X_train and "
-        "X_test; y), .ts, .tsv, a folder with a UCR pair, or the name of a bundled set; the test "
-        "part where there is one.",
+        help="Instances to explain: a table, .csv (names in the first line) or .parquet; .npz (X, "
+        "or X_train and X_test; y), .ts, .tsv, a folder with a UCR pair, or the name of a bundled "
+        "set; the test part where there is one.",
         autocompletion=completion.datasets,
     ),
 ]
@@ -123,7 +123,7 @@ Freeze = Annotated[
     list[str] | None,
     typer.Option(
         metavar="SPEC",
-        help="What may not change; may be repeated. Rows: age, 'column 3'. Series: 0:90 (steps 0 "
+        help="What may not change; may be repeated. Tables: age, 'column 3'. Series: 0:90 (steps 0 "
         "to 89), x or 'ch 2' (a channel), x:0:30. Images: 0:4,2:6 (lines, columns).",
         rich_help_panel=LIMITS_PANEL,
     ),
@@ -134,6 +134,62 @@ Bounds = Annotated[
         metavar="SPEC",
         help="Lowest and highest value: 0:1, :5, or for one column or channel glucose=3:12; may "
         "be repeated, a later one replaces an earlier one.",
+        rich_help_panel=LIMITS_PANEL,
+    ),
+]
+SchemaFile = Annotated[
+    Path | None,
+    typer.Option(
+        help="What the columns of a table hold, .json; `contrafact schema DATA` writes one to "
+        "correct. Default: it is inferred from the reference.",
+        rich_help_panel=MODEL_PANEL,
+    ),
+]
+Increasing = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Tables: a column whose values may not fall; may be repeated.",
+        rich_help_panel=LIMITS_PANEL,
+    ),
+]
+Decreasing = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Tables: a column whose values may not rise; may be repeated.",
+        rich_help_panel=LIMITS_PANEL,
+    ),
+]
+MaxChanged = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Tables: how many columns may change.",
+        rich_help_panel=LIMITS_PANEL,
+    ),
+]
+Relations = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="TEXT",
+        help="Tables: a comparison to keep, e.g. 'age >= years_employed + 16'; may be repeated.",
+        rich_help_panel=LIMITS_PANEL,
+    ),
+]
+Forbidden = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="SPEC",
+        help="Tables: a level that may not become another, married=yes:no; may be repeated.",
+        rich_help_panel=LIMITS_PANEL,
+    ),
+]
+Costs = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="SPEC",
+        help="Tables: how dear changes of a column are, age=2; 1 by default; may be repeated.",
         rich_help_panel=LIMITS_PANEL,
     ),
 ]

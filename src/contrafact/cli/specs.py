@@ -219,14 +219,27 @@ class Layout:
                     f"--bounds {spec!r}: there is no {self.part} {name!r}. "
                     f"There are {self.known()}."
                 )
-            low, high = _parse_interval(spec, interval)
+            low, high = parse_interval(spec, interval)
             lower[place] = low
             upper[place] = high
         return lower, upper
 
 
-def _parse_interval(spec: str, text: str) -> tuple[float, float]:
-    """Return the ends of "LOW:HIGH", one of which may be missing."""
+def parse_interval(spec: str, text: str) -> tuple[float, float]:
+    """Return the ends of an interval.
+
+    Parameters
+    ----------
+    spec : str
+        The value of --bounds, for messages.
+    text : str
+        "LOW:HIGH", of which one may be missing.
+
+    Returns
+    -------
+    low, high : float
+        The ends, infinite where they are missing.
+    """
     not_understood = ValueError(
         f"--bounds {spec!r} is not understood. Accepted: LOW:HIGH, LOW:, :HIGH, for one column or "
         "channel NAME=LOW:HIGH, e.g. 0:1 or glucose=3:12."
@@ -246,6 +259,34 @@ def _parse_interval(spec: str, text: str) -> tuple[float, float]:
             f"--bounds {spec!r}: the lowest value, {low_text}, is above the highest, {high_text}."
         )
     return low, high
+
+
+def parse_assignment(option: str, spec: str, accepted: str) -> tuple[str, str]:
+    """Split "NAME=VALUE".
+
+    Parameters
+    ----------
+    option : str
+        The option, for messages.
+    spec : str
+        Its value.
+    accepted : str
+        What is accepted, for messages.
+
+    Returns
+    -------
+    name, value : str
+        Without spaces around them.
+
+    Examples
+    --------
+    >>> parse_assignment("--cost", "age = 2", "NAME=NUMBER")
+    ('age', '2')
+    """
+    name, equals, value = spec.partition("=")
+    if not equals or not name.strip() or not value.strip():
+        raise ValueError(f"{option} {spec!r} is not understood. Accepted: {accepted}.")
+    return name.strip(), value.strip()
 
 
 def make_constraints(

@@ -25,6 +25,17 @@ SEPARATORS = (",", ";", "\t")
 MAX_COLUMNS = 20_000
 
 
+class CsvFrame(NamedTuple):
+    """Contents of a table of columns of any kind.
+
+    frame : the columns besides the label; row labels from a first column without a name.
+    y : (n,), the labels, where there are any.
+    """
+
+    frame: pd.DataFrame
+    y: Array | None
+
+
 class CsvTable(NamedTuple):
     """Contents of a .csv file.
 
@@ -71,6 +82,89 @@ def read_table(
     ValueError
         If the file cannot be read; the message names the file and, where it can, the line.
     """
+    frame, names, y = _read_columns(path, label, columns, unlabeled)
+    _check_numbers(path, frame, set(names))
+    return CsvTable(frame[names].to_numpy(np.float64), tuple(names), y)
+
+
+def read_frame(
+    path: Path,
+    *,
+    label: str | None,
+    columns: Sequence[str] | None = None,
+    unlabeled: bool = False,
+) -> CsvFrame:
+    """Read a .csv or .parquet file with columns of any kind, as a data frame.
+
+    Parameters
+    ----------
+    path : Path
+        The file; see `read_table` for the form of a .csv.
+    label : str or None
+        Name of the label column; None: the one called label, class, target or y.
+    columns : sequence of str, optional
+        Take these columns, in this order, and leave the others out; default: all but the label.
+    unlabeled : bool, default=False
+        Accept a table without a label column.
+
+    Returns
+    -------
+    CsvFrame
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be read; the message names the file.
+    """
+    if path.suffix.lower() == ".parquet":
+        return _read_parquet(path, label, columns, unlabeled)
+    frame, names, y = _read_columns(path, label, columns, unlabeled)
+    chosen = frame[names]
+    first = str(frame.columns[0])
+    if first.startswith("Unnamed: 0"):
+        chosen = chosen.set_axis(frame[first].tolist(), axis=0)
+    return CsvFrame(chosen, y)
+
+
+def _read_parquet(
+    path: Path,
+    label: str | None,
+    columns: Sequence[str] | None,
+    unlabeled: bool,
+) -> CsvFrame:
+    """Read a .parquet file."""
+    import pandas as pd
+
+    try:
+        frame = pd.read_parquet(path)
+    except ImportError as error:
+        raise ImportError(
+            f"{path} is a .parquet file, which needs pyarrow: pip install 'contrafact[benchmark]'."
+        ) from error
+    except (ValueError, OSError) as error:
+        if getattr(error, "errno", None) is not None:
+            raise
+        reason = " ".join(str(error).split())
+        raise ValueError(f"{path} cannot be read as .parquet: {reason}") from error
+    frame.columns = [str(name) for name in frame.columns]
+    header = frame.columns.tolist()
+    target = _label_column(path, header, label, unlabeled)
+    names = _number_columns(path, header, target, columns)
+    if len(frame) == 0:
+        raise ValueError(f"{path} holds no instances.")
+    y = None if target is None else frame[target].to_numpy()
+    if y is not None and y.dtype == object:
+        y = y.astype(str)
+    return CsvFrame(frame[names], y)
+
+
+def _read_columns(
+    path: Path,
+    label: str | None,
+    columns: Sequence[str] | None,
+    unlabeled: bool,
+) -> tuple[pd.DataFrame, list[str], Array | None]:
+    """Read a .csv file: all columns, the names of those that make an instance, and the labels."""
     first, second = _first_lines(path)
     separator = max(SEPARATORS, key=first.count)
     n_columns = first.count(separator) + 1
@@ -100,14 +194,13 @@ def read_table(
     )
     if frame.empty:
         raise ValueError(f"{path} holds no instances: it has a header and nothing after it.")
-    _check_numbers(path, frame, set(names))
     y = None
     if target is not None:
         # Read again, as text: a label may be called "NA"; only numbers can be missing.
         place = [header.index(target)]
         text = _read(path, separator, usecols=place, dtype=str, na_filter=False)
         y = _labels(path, text[target])
-    return CsvTable(frame[names].to_numpy(np.float64), tuple(names), y)
+    return frame, names, y
 
 
 def _number_columns(

@@ -102,6 +102,7 @@ class Tabular(Classifier):
         if self._probed:
             return
         self._choose_form(self.as_input(x[:PROBE_ROWS]))
+        self._probe_missing(self.as_input(x))
         super().probe(x)
         few = self.as_input(x[:COMPARED_ROWS])
         twin = self._make_twin(self.as_input(x))
@@ -126,6 +127,24 @@ class Tabular(Classifier):
         # What a function of an array raises when it is given a frame, nothing narrower tells.
         except Exception:
             self.takes_frames = False
+
+    def _probe_missing(self, x: Tensor) -> None:
+        """Ask about a row with a missing value in each column that has some."""
+        codes = self.space.codes(x)
+        is_missing = codes.isnan()
+        is_missing[:, self.space.fixed_columns] = False
+        for column in is_missing.any(0).nonzero().flatten().tolist():
+            row = int(is_missing[:, column].float().argmax())
+            try:
+                self._evaluate(x[row : row + 1])
+            # What a model raises for values that it does not take, nothing narrower tells.
+            except Exception as error:
+                reason, _, _ = str(error).partition("\n")
+                raise ValueError(
+                    f"column {self.space.schema.names[column]!r} of X has no value in row {row}, "
+                    f"and the model does not take missing values: {reason} Fill them first "
+                    "(--fill on the command line), or put an imputer into the model's pipeline."
+                ) from error
 
     def _make_twin(self, x: Tensor) -> Callable[[Tensor], Tensor] | None:
         """Return logits as a differentiable function of the coordinates, where there is one."""
