@@ -117,7 +117,7 @@ def test_json_is_strict():
         ),
         (
             ["iris.joblib", "gap.csv", "--trust"],
-                r"column .sepal w. of X has no value in row .*--fill on the command line",
+            r"column .sepal w. of X has no value in row .*--fill on the command line",
         ),
         (["iris.joblib", "plain.npz", "--trust"], r"trained on 4 features per row, but X has 24"),
     ],

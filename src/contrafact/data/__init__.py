@@ -6,6 +6,7 @@ from .cleaning import fill_missing, pad
 from .dataset import Dataset
 from .label_noise import DisagreeingRows, disagreeing_rows
 from .loaders import list_datasets, load_dataset
+from .patients import make_patients
 
 __all__ = [
     "Dataset",
@@ -14,5 +15,6 @@ __all__ = [
     "fill_missing",
     "list_datasets",
     "load_dataset",
+    "make_patients",
     "pad",
 ]

@@ -245,8 +245,14 @@ class TableSpace:
                 chosen = chosen * (members.amax(1, keepdim=True) >= unit / 2)
             codes[:, columns] = chosen
         fixed = (x[:, self._fixed_places] / FIXED_UNIT).round()
+        fixed = torch.minimum(fixed, self._last_fixed())  # whatever noise was added to it
         codes[:, self.fixed_columns] = fixed.masked_fill(fixed < 0, torch.nan)
         return codes
+
+    def _last_fixed(self) -> Tensor:
+        """Return the largest number of a value that each fixed column has, (fixed columns,)."""
+        names = [self.schema.names[i] for i in self.fixed_columns.tolist()]
+        return _numbers([len(self.table.fixed.values.get(name, ())) - 1.0 for name in names])
 
     def _line_codes(self, x: Tensor) -> Tensor:
         """Return numbers and booleans, rounded to their grids; NaN where missing."""
