@@ -86,17 +86,18 @@ def _count_sources(result: Counterfactuals, mask: Any) -> int:
 def _summarize_rows(result: Counterfactuals) -> list[dict[Any, Any]]:
     """Return the table of a result with a sentence for each row, and for rows their changes."""
     rows: list[dict[Any, Any]] = result.to_frame().to_dict(orient="records")
+    before, after = result.X, result.X_cf
+    if result.table is not None:
+        before, after = result.frame.to_numpy(object), result.frame_cf.to_numpy(object)
     for i, row in enumerate(rows):
         row["sentence"] = sentence(result, i)
         if result.modality == "row":
-            row["changes"] = _changes(result, i)
+            row["changes"] = _changes(result, i, before[i], after[i])
     return rows
 
 
-def _changes(result: Counterfactuals, i: int) -> dict[str, list[Any]]:
+def _changes(result: Counterfactuals, i: int, x: Any, x_cf: Any) -> dict[str, list[Any]]:
     """Return the values of a row that changed, before and after, by the name of the column."""
-    x = result.X[i]
-    x_cf = result.X_cf[i]
     names = range(len(x)) if result.names is None else result.names
     changed = np.flatnonzero(result.changed[i]).tolist()
     return {str(names[j]): [x[j], x_cf[j]] for j in changed}
