@@ -1,7 +1,7 @@
-"""Find three different ways in which a tumour would have been classified as 'benign'.
+"""Find three different ways in which a patient would have been at low risk.
 
-The rows are the breast cancer measurements that come with scikit-learn, as a pandas DataFrame; the
-model is a random forest in a pipeline. Columns keep their names throughout.
+The patients are made up. The table has whole numbers, decimals, booleans, categories with and
+without an order, a date and missing values; the model is gradient boosting behind one-hot codes.
 
     python examples/tabular.py [folder]
 """
@@ -10,51 +10,54 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from sklearn.datasets import load_breast_cancer
-from sklearn.ensemble import RandomForestClassifier
-from sklearn.model_selection import train_test_split
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder
 
 import contrafact as cf
+from contrafact.data import make_patients
 
 
-def main(folder: Path, trees: int = 100) -> cf.Counterfactuals:
+def main(folder: Path, n: int = 1000) -> cf.Counterfactuals:
     """Train, explain, and write picture and report into the folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    table = load_breast_cancer(as_frame=True)
-    y = table.target_names[table.target]
-    X_train, X_test, y_train, y_test = train_test_split(table.data, y, random_state=0)
-    forest = RandomForestClassifier(trees, random_state=0)
-    model = make_pipeline(StandardScaler(), forest).fit(X_train, y_train)
-    print(f"The forest gets {model.score(X_test, y_test):.0%} of {len(X_test)} test rows right.")
-
-    # The columns that give the error of a measurement must not change, and no value may leave the
-    # measured range.
-    limits = cf.Constraints(
-        frozen=table.data.columns.str.endswith("error"),
-        lower=X_train.min().to_numpy(),
-        upper=X_train.max().to_numpy(),
+    patients, risk = make_patients(n)
+    known, new = np.split(np.arange(n), [3 * n // 4])
+    prepare = make_column_transformer(
+        (OneHotEncoder(), ["sex", "smokes", "activity", "ward"]),
+        ("drop", ["admitted"]),
+        remainder="passthrough",
+        sparse_threshold=0,
     )
-    suspicious = X_test[model.predict(X_test) == "malignant"][:6]
-    explainer = cf.CoMTE().fit(model, X_train, y_train)
-    result = explainer.explain(suspicious, target="benign", constraints=limits, k=3)
+    model = make_pipeline(prepare, HistGradientBoostingClassifier(random_state=0))
+    model.fit(patients.iloc[known], risk[known])
+    accuracy = model.score(patients.iloc[new], risk[new])
+    print(f"The model gets {accuracy:.0%} of {len(new)} new patients right.")
 
-    n_ways = result.valid.sum()
-    n_rows = len(np.unique(result.source[result.valid]))
-    print(f"{n_rows} of {len(suspicious)} rows have a way to 'benign', {n_ways} ways in all.")
-    print("For the first row, one of these would do:")
-    for i in np.flatnonzero((result.source == 0) & result.valid):
-        changes = []
-        for j in np.flatnonzero(result.changed[i]):
-            changes.append(f"{result.names[j]} {result.X[i, j]:.3g} → {result.X_cf[i, j]:.3g}")
-        print("  " + ", ".join(changes))
+    # Nobody gets younger or was never admitted, sex stays, and HbA1c moves within what treatment
+    # can reach.
+    limits = cf.Constraints(
+        frozen=["sex", "ward"],
+        increasing=["age"],
+        bounds={"hba1c": (5.0, 9.0), "prior_admissions": (0, None)},
+        max_changed=3,
+    )
+    unseen = patients.iloc[new]
+    at_risk = unseen[model.predict(unseen) == "high"][:6]
+    explainer = cf.Graft().fit(model, patients.iloc[known], risk[known])
+    result = explainer.explain(at_risk, target="low", constraints=limits, k=3)
+
+    n_patients = len(np.unique(result.source[result.valid]))
+    print(f"{n_patients} of {len(at_risk)} patients have a way to low risk.")
+    print(f"For {at_risk.index[0]}, one of these would do:")
+    print(result[result.source == 0].changes().to_string(index=False))
 
     result.plot(0, folder / "row.png")
     result.report(
         folder / "report.html",
-        title="What would have made it benign?",
-        reference=(X_train, y_train),
+        title="What would have made the risk low?",
+        reference=(patients.iloc[known], risk[known]),
         constraints=limits,
     )
     print(f"Picture and report: {folder}")
