@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from os.path import commonprefix
 from typing import Any
 
 import numpy as np
@@ -218,8 +219,14 @@ def _longest_group(
         total = _total(raw, start, end)
         # Two flags that exclude each other may do so by coincidence.
         if total.max() == 1 and (end - start > 2 or total.min() == 1):
-            return prefix, end
+            return _common_prefix(names[start:end]), end
     return "", start
+
+
+def _common_prefix(names: Sequence[str]) -> str:
+    """Return what all names begin with, up to an underscore: marital_status, not marital."""
+    shared = commonprefix(list(names))
+    return shared[: shared.rindex("_")]
 
 
 def _total(raw: Sequence[RawColumn], start: int, end: int) -> Array:
