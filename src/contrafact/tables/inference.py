@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from os.path import commonprefix
 from typing import Any
 
 import numpy as np
@@ -225,8 +224,12 @@ def _longest_group(
 
 def _common_prefix(names: Sequence[str]) -> str:
     """Return what all names begin with, up to an underscore: marital_status, not marital."""
-    shared = commonprefix(list(names))
-    return shared[: shared.rindex("_")]
+    shared = []
+    for pieces in zip(*(name.split("_")[:-1] for name in names), strict=False):
+        if len(set(pieces)) > 1:
+            break
+        shared.append(pieces[0])
+    return "_".join(shared)
 
 
 def _total(raw: Sequence[RawColumn], start: int, end: int) -> Array:
