@@ -76,7 +76,7 @@ def make_patients(n: int = 600, random_state: int = 0) -> tuple[pd.DataFrame, Ar
             "hba1c": np.where(rng.random(n) < 0.15, np.nan, hba1c),
             "smokes": smokes,
             "prior_admissions": prior,
-            "activity": pd.Categorical.from_codes(activity, levels, ordered=True),
+            "activity": pd.Categorical(np.array(levels)[activity], levels, ordered=True),
             "ward": pd.Categorical(ward),
             "admitted": pd.Timestamp("2026-01-01") + pd.to_timedelta(rng.integers(0, 300, n), "D"),
         },
