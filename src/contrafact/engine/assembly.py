@@ -13,6 +13,7 @@ from torch import Tensor
 from ..models.classifier import Array, Classifier
 from ..models.verdict import Verdict, target_value
 from ..numerics import row_seeds
+from ..tables import Table
 from .blanks import fill_blanks
 from .candidates import Candidates
 from .committee_info import committee_info, count_votes
@@ -27,13 +28,15 @@ from .statuses import describe_statuses
 class Part:
     """What was found for some instances of a request, before the model is asked a last time.
 
-    `searched` marks the instances that were worked on; all others are returned unchanged.
+    `searched` marks the instances that were worked on; all others are returned unchanged. `given`
+    holds counterfactuals of a table, one per instance, that are returned as they are.
     """
 
     oracle: Oracle
     instances: Instances
     searched: Tensor
     found: Candidates
+    given: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -102,10 +105,17 @@ def assemble(
         info=_join_infos(infos, [len(column["source"]) for column in columns]),
         provenance=provenance,
         names=instances.names,
-        table=None if instances.table is None else instances.table.take(joined["source"]),
+        table=_table_of(instances, joined["source"]),
         exceptions=exceptions,
         **joined,
     )
+
+
+def _table_of(instances: Instances, source: Array) -> Table | None:
+    """Return the rows of a data frame, one per counterfactual; None where an array was given."""
+    if instances.table is None or instances.names is None:
+        return None
+    return instances.table.take(source)
 
 
 def _assemble_part(
@@ -124,6 +134,8 @@ def _assemble_part(
     source = entries.row.cpu().numpy()
     moved = (final != original).any(tuple(range(1, final.ndim)))
     shown = part.instances.as_given(original, source), part.instances.as_given(final, source)
+    if part.given is not None:
+        shown = shown[0], part.given
     verdict = _final_verdict(oracle, entries.row, shown[1])
     votes = count_votes(oracle, entries.row, final)
     target = oracle.question.target[entries.row]

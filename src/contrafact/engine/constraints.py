@@ -138,8 +138,8 @@ class Constraints:
             dtype = read_array(self.frozen, "constraints.frozen").dtype
             if dtype.kind != "b":
                 raise ValueError(
-                    f"constraints.frozen must be a boolean array (True = may not change), "
-                    f"got dtype {dtype}."
+                    "constraints.frozen must be a boolean array (True = may not change) or a list "
+                    f"of column names, got dtype {dtype}."
                 )
 
     def _read(self, name: str) -> Array | None:
@@ -157,7 +157,7 @@ class Constraints:
     @property
     def names_columns(self) -> bool:
         """Whether `frozen` is a list of column names."""
-        return _NAMES.accepts(self.frozen) and len(self.frozen) > 0
+        return _NAMES.accepts(self.frozen)
 
     @property
     def kinds(self) -> frozenset[str]:
@@ -172,7 +172,7 @@ class Constraints:
         named = self.kinds & TABLE_KINDS
         if self.bounds is not None:
             named |= {"bounds"}
-        if self.names_columns:
+        if self.names_columns and self.frozen:
             named |= {"frozen"}
         if named:
             raise ValueError(
@@ -256,7 +256,7 @@ class Constraints:
             lower = broadcast_over_instance(self.lower, shape, "lower")
         if self.upper is not None:
             upper = broadcast_over_instance(self.upper, shape, "upper")
-        if self.frozen is not None:
+        if self.frozen is not None and not self.names_columns:
             frozen = broadcast_over_instance(self.frozen, shape, "frozen", bool)
         crossed = np.argwhere(lower > upper)
         if len(crossed):

@@ -12,7 +12,7 @@ from torch import Tensor
 from ..models.class_labels import read_targets
 from ..models.classifier import Array, Classifier
 from ..numerics import broadcast_rows
-from ..tables import Schema, is_frame, join_frames
+from ..tables import Schema, Table, TableSpace, is_frame, join_frames
 from ..validation import Instance, check_parameters
 from .assembly import Part, assemble
 from .instances import Instances, Modality, read_instances, wrap_model
@@ -36,6 +36,7 @@ def from_arrays(
     schema: Schema | None = None,
     request: Request | None = None,
     improve: Improve | None = None,
+    source: Array | None = None,
 ) -> Counterfactuals:
     """Make a Counterfactuals of given arrays by asking the model about them.
 
@@ -57,6 +58,8 @@ def from_arrays(
         Constraints, budget and confidence for `improve`.
     improve : function of tasks and counterfactuals, optional
         Works on the counterfactuals before the model is asked about them.
+    source : array of int, optional
+        The instances of the request that the rows belong to, where limits are given by instance.
 
     Returns
     -------
@@ -66,9 +69,11 @@ def from_arrays(
     start = time.perf_counter()
     check_parameters("from_arrays", {"method": Instance(str, "a text")}, {"method": method})
     request = request or Request()
-    if is_frame(X) and is_frame(X_cf) and schema is None and modality in (None, "row"):
-        schema = Schema.infer(join_frames(X, X_cf))
-    instances = read_instances(X, "X", modality, schema=schema)
+    space = None
+    if is_frame(X) and is_frame(X_cf) and modality in (None, "row"):
+        # Of both, so that the types and levels of X_cf are known, too.
+        space = TableSpace(Table.read(join_frames(X, X_cf), schema, argument="X and X_cf"))
+    instances = read_instances(X, "X", modality, schema=schema, space=space)
     edited = read_instances(X_cf, "X_cf", instances.modality, space=instances.space)
     if edited.values.shape != instances.values.shape:
         raise ValueError(
@@ -83,7 +88,12 @@ def from_arrays(
     if targets is None:
         targets = _claimed_classes(classifier, instances, edited)
         meter.charge(torch.arange(n), 2 * classifier.rows_per_verdict)
-    feasible_set = request.feasible_set(instances.shape, classifier)
+    feasible_set = None
+    if improve is not None:
+        feasible_set = request.feasible_set(instances.shape, classifier)
+    if feasible_set is not None and source is not None:
+        feasible_set.check_size(int(source.max(initial=-1)) + 1)
+        feasible_set = feasible_set.take(torch.from_numpy(source))
     oracle = open_request(
         request,
         classifier,
@@ -98,7 +108,10 @@ def from_arrays(
     if improve is not None:
         x_cf = torch.where(broadcast_rows(pending, x_cf), x_cf, oracle.question.x)
         x_cf[pending] = improve(tasks.take(pending), x_cf[pending])
-    part = Part(oracle, instances, pending, tasks.candidates(x_cf))
+    given = None
+    if improve is None and edited.table is not None:
+        given = edited.table.codes
+    part = Part(oracle, instances, pending, tasks.candidates(x_cf), given)
     provenance = {"method": method, "options": request.describe()}
     return assemble(
         [part],

@@ -15,7 +15,7 @@ from ..data.cleaning import as_float, describe_nonfinite
 from ..models.classifier import Array, Classifier, as_classifier
 from ..models.reshaped import Reshaped
 from ..models.tabular import Tabular
-from ..tables import Schema, Table, TableSpace, is_frame
+from ..tables import Schema, Table, TableSpace, check_columns, is_frame
 from ..validation import brief
 
 Modality = Literal["series", "image", "row"]
@@ -40,7 +40,8 @@ class Instances:
     names : array of str or None
         Column names, when a data frame of rows was given.
     table : Table or None
-        The rows of the data frame, whose coordinates are `values`.
+        The rows of the data frame, whose coordinates are `values`; also where an array was given
+        for a table whose columns are all numbers.
     space : TableSpace or None
         How rows and coordinates are converted.
     """
@@ -109,6 +110,8 @@ class Instances:
         """Convert an array of the engine to the user's kind and number of dimensions."""
         if self.channel_added:
             values = values[:, 0]
+        if self.space is not None and self.names is None:
+            values = self.space.numbers(torch.from_numpy(values))
         if self.torch_device is None:
             return values
         return torch.from_numpy(values).to(self.torch_device)
@@ -125,27 +128,7 @@ class Instances:
         """
         if expected is None or self.names is None:
             return
-        given = self.names.tolist()
-        wanted = [str(name) for name in expected]
-        if given == wanted:
-            return
-        if sorted(given) == sorted(wanted):
-            raise ValueError(
-                f"X has the columns of {source} in another order: {_some(given)} instead of "
-                f"{_some(wanted)}. Reorder them, e.g. X[{wanted[:3]!r} ...]."
-            )
-        missing = [name for name in wanted if name not in given]
-        extra = [name for name in given if name not in wanted]
-        raise ValueError(
-            f"The columns of X are not those of {source}: missing {_some(missing)}; "
-            f"not expected {_some(extra)}."
-        )
-
-
-def _some(names: Sequence[str], most: int = 5) -> str:
-    """List the first few names."""
-    listed = ", ".join(repr(name) for name in names[:most]) or "none"
-    return f"{listed}, ..." if len(names) > most else listed
+        check_columns(self.names.tolist(), [str(name) for name in expected], source)
 
 
 def read_instances(
@@ -156,6 +139,7 @@ def read_instances(
     *,
     schema: Schema | None = None,
     space: TableSpace | None = None,
+    tables: bool = True,
 ) -> Instances:
     """Check an array of instances: numeric, finite, of a shape that is accepted.
 
@@ -174,6 +158,8 @@ def read_instances(
         What the columns of a data frame hold; default: it is inferred.
     space : TableSpace, optional
         Coordinates of the table that X has to be like.
+    tables : bool, default=True
+        Whether a data frame of rows is read as a table, and not as an array with names.
 
     Returns
     -------
@@ -181,7 +167,7 @@ def read_instances(
         The array as the engine uses it. A data frame of rows is read as a table.
     """
     is_table = is_frame(X) and "row" in modalities and modality in (None, "row")
-    if is_table or space is not None:
+    if (is_table and tables) or space is not None:
         return _read_table(X, name, schema, space)
     if schema is not None:
         raise ValueError(f"schema describes a table; {name} has to be a data frame of rows.")
@@ -215,18 +201,20 @@ def _read_table(X: Any, name: str, schema: Schema | None, space: TableSpace | No
         frame = X if is_frame(X) else _frame_of_numbers(X, name, space)
         table = Table.read(frame, like=space.table, argument=name)
     values = space.embed(torch.from_numpy(table.codes)).numpy()
-    return Instances(values, "row", False, None, np.array(table.schema.names), table, space)
+    names = np.array(table.schema.names) if is_frame(X) else None
+    device = X.device if isinstance(X, Tensor) else None
+    return Instances(values, "row", False, device, names, table, space)
 
 
 def _frame_of_numbers(X: Any, name: str, space: TableSpace) -> Any:
-    """Take an array for a table whose columns are all numbers."""
+    """Take an array for a table whose columns are all numbers or stand for some."""
     values = as_float(X, name)
     columns = space.schema.columns
     if values.ndim != 2 or values.shape[1] != len(columns):
         raise ValueError(
             f"{name} has shape {values.shape}; fit saw a table of {len(columns)} columns."
         )
-    if not all(column.is_numeric for column in columns):
+    if space.numbers(torch.zeros(1, len(columns), dtype=torch.float64)) is None:
         raise ValueError(f"{name} must be a data frame with the columns that fit saw.")
     return space.table.form.build(list(values.T.astype(np.float64)))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -59,7 +60,7 @@ def open_request(
     x = classifier.as_input(instances.values)
     with meter.deadline.timing(classifier, len(x)):
         answers = isolate(
-            lambda rows: classifier.verdict(x[rows]),
+            lambda rows: _first_verdict(classifier, instances, x, rows),
             len(x),
             request.on_error,
         )
@@ -70,7 +71,7 @@ def open_request(
         x.device,
     )
     target = targets(x, before) if callable(targets) else torch.from_numpy(targets).to(x.device)
-    seeds = row_seeds(instances.values, request.seed, target.cpu().numpy())
+    seeds = row_seeds(_seeding(instances), request.seed, target.cpu().numpy())
     question = Question(x, target, before, seeds, instances.modality, instances.space)
     oracle = Oracle(classifier, question, request, feasible_set, meter, progress)
     states = oracle.states
@@ -87,3 +88,22 @@ def open_request(
             if reason:
                 states.refuse(torch.tensor([row]), reason)
     return oracle
+
+
+def _first_verdict(
+    classifier: Classifier,
+    instances: Instances,
+    x: Tensor,
+    rows: Tensor,
+) -> Verdict:
+    """Ask about instances as they were given: those of a table may lie off its schema's grids."""
+    if instances.table is None:
+        return classifier.verdict(x[rows])
+    return classifier.final_verdict(instances.table.codes[rows.cpu().numpy()])
+
+
+def _seeding(instances: Instances) -> Array:
+    """Return the numbers that seeds depend on: without those that stand for fixed values."""
+    if instances.space is None:
+        return instances.values
+    return np.where(instances.space.is_fixed.numpy(), 0.0, instances.values)

@@ -44,8 +44,8 @@ def table_limits(constraints: Constraints | None, space: TableSpace) -> TableLim
     lower, upper = _ranges(asked, schema)
     return TableLimits(
         space=space,
-        lower=lower,
-        upper=upper,
+        lower=space.inward(lower, up=True),
+        upper=space.inward(upper, up=False),
         frozen=_frozen(asked, schema),
         rising=_directed(asked, schema, "increasing"),
         falling=_directed(asked, schema, "decreasing"),
@@ -150,10 +150,13 @@ def _ranges(constraints: Constraints, schema: Schema) -> tuple[Tensor, Tensor]:
     """Return the range of every column, of shape (1, columns), or (n, columns) by instance."""
     lower = np.array([[column.lower for column in schema]])
     upper = np.array([[column.upper for column in schema]])
+    is_numeric = [column.is_numeric for column in schema]
     if constraints.lower is not None:
-        lower = np.maximum(lower, _over_columns(constraints.lower, schema, "lower"))
+        asked = _over_columns(constraints.lower, schema, "lower")
+        lower = np.where(is_numeric, np.maximum(lower, asked), lower)
     if constraints.upper is not None:
-        upper = np.minimum(upper, _over_columns(constraints.upper, schema, "upper"))
+        asked = _over_columns(constraints.upper, schema, "upper")
+        upper = np.where(is_numeric, np.minimum(upper, asked), upper)
     for name, (low, high) in (constraints.bounds or {}).items():
         position = _position(schema, name, "bounds")
         low = _read_bound(low, schema.columns[position], -np.inf)
@@ -163,9 +166,6 @@ def _ranges(constraints: Constraints, schema: Schema) -> tuple[Tensor, Tensor]:
         # A range that was asked for replaces the one that was seen.
         lower = _with_column(lower, position, low)
         upper = _with_column(upper, position, high)
-    for position, column in enumerate(schema):
-        lower[:, position] = _onto_grid(lower[:, position], column, np.ceil)
-        upper[:, position] = _onto_grid(upper[:, position], column, np.floor)
     lower, upper = np.broadcast_arrays(lower, upper)
     return torch.tensor(lower), torch.tensor(upper)
 
@@ -186,7 +186,7 @@ def _read_bound(bound: Any, column: Column, nowhere: float) -> Array:
     if bound is None:
         return np.array([nowhere])
     if column.kind == "ordered":
-        if bound not in column.levels:
+        if np.ndim(bound) or bound not in column.levels:
             raise ValueError(
                 f"constraints.bounds[{column.name!r}]: {brief(bound)} is not a level. "
                 f"Levels: {', '.join(map(repr, column.levels))}."
@@ -219,27 +219,17 @@ def _with_column(limits: Array, position: int, values: Array) -> Array:
     return limits
 
 
-def _onto_grid(bound: Array, column: Column, rounding: Callable[[Array], Array]) -> Array:
-    """Round bounds inward to values that the column can have."""
-    if not column.is_numeric:
-        return bound
-    if column.step:
-        steps = (bound - column.center) / column.step
-        nearest = np.rint(steps)
-        steps = np.where(np.isclose(steps, nearest), nearest, rounding(steps))
-        return np.asarray(column.center + column.step * steps)
-    if column.decimals is None:
-        return bound
-    factor = 10.0**column.decimals
-    scaled = bound * factor
-    nearest = np.rint(scaled)
-    return np.asarray(np.where(np.isclose(scaled, nearest), nearest, rounding(scaled)) / factor)
-
-
 def _relations(constraints: Constraints, schema: Schema) -> tuple[Relation, ...]:
     """Read the relations."""
-    numeric = [column.name for column in schema if column.is_numeric]
-    return tuple(Relation.parse(text, numeric) for text in constraints.relations or ())
+    relations = [Relation.parse(text, schema.names) for text in constraints.relations or ()]
+    for relation in relations:
+        for name in relation.columns:
+            if not schema[name].is_numeric:
+                raise ValueError(
+                    f"constraints.relations: {relation.text!r} compares {name!r}, which is "
+                    f"{schema[name].kind}. Accepted: columns of numbers."
+                )
+    return tuple(relations)
 
 
 def _forbidden(constraints: Constraints, schema: Schema) -> dict[int, Tensor]:

@@ -108,7 +108,8 @@ class TableLimits(Limits):
         lower = self.space.on_lines(torch.minimum(low, own), x)
         upper = self.space.on_lines(torch.maximum(high, own), x)
         free = self.space.is_line & ~stays[:, self.space.column]
-        return lower, upper, free
+        # A missing number has no range.
+        return torch.where(lower.isnan(), x, lower), torch.where(upper.isnan(), x, upper), free
 
     def keep(self, new: Tensor, own: Tensor) -> Tensor:
         """Bring rows within every limit, by undoing what breaks one.
@@ -165,7 +166,9 @@ class TableLimits(Limits):
         clipped = torch.minimum(torch.maximum(new, low), high)
         # NaN compares false: a value whose instance has none is clipped.
         stays = ((new - own).abs() < (new - clipped).abs()) | (low > high)
-        return torch.where(stays, own, clipped)
+        moved = torch.where(stays, own, clipped)
+        # A one-hot group is taken as a whole, or not at all.
+        return torch.where(self._whole_groups((moved != new) & self._in_group()), own, moved)
 
     def _range(self, own: Tensor) -> tuple[Tensor, Tensor]:
         """Return the range of changed values, (n, columns)."""
@@ -183,10 +186,21 @@ class TableLimits(Limits):
         stays[:, list(self.linked)] = True
         for column, moves in self.forbidden.items():
             stays[:, column] |= _is_forbidden(moves, own[:, column], new[:, column])
-        # A one-hot group stays as a whole.
+        return self._whole_groups(stays)
+
+    def _whole_groups(self, mask: Tensor) -> Tensor:
+        """Extend a mask (n, columns) from a column of a one-hot group to all of them."""
+        mask = mask.clone()
         for columns in self.space.group_columns:
-            stays[:, columns] = stays[:, columns].any(1, keepdim=True)
-        return stays
+            mask[:, columns] = mask[:, columns].any(1, keepdim=True)
+        return mask
+
+    def _in_group(self) -> Tensor:
+        """Return the mask of the columns of one-hot groups, (columns,)."""
+        mask = torch.zeros_like(self.frozen)
+        for columns in self.space.group_columns:
+            mask[columns] = True
+        return mask
 
     def _changed_parts(self, new: Tensor, own: Tensor) -> Tensor:
         """Return which parts were changed, (n, parts); linked columns do not count."""
@@ -210,12 +224,13 @@ class TableLimits(Limits):
 
     def _keep_relations(self, new: Tensor, own: Tensor) -> Tensor:
         """Undo the changes of columns whose relation they break."""
-        for relation in self.relations:
+        # What one relation undoes may break another one before it.
+        for relation in self.relations * len(self.relations):
             columns = [self.space.schema.position(name) for name in relation.columns]
             broken = ~self._relation_kept(relation, new, own)
             undone = torch.zeros_like(new, dtype=torch.bool)
             undone[:, columns] = broken[:, None]
-            new = torch.where(undone, own, new)
+            new = torch.where(self._whole_groups(undone), own, new)
         return new
 
     def _relation_kept(self, relation: Relation, new: Tensor, own: Tensor) -> Tensor:
@@ -232,8 +247,10 @@ class TableLimits(Limits):
                 continue
             after = self._link(column, function, new[rows])
             before = self._link(column, function, own[rows])
+            # A value that cannot be computed, such as one from a missing value, stays.
+            stays = _same(after, before) | ~after.isfinite()
             new = new.clone()
-            new[rows, column] = torch.where(_same(after, before), own[rows, column], after)
+            new[rows, column] = torch.where(stays, own[rows, column], after)
         return new
 
     def _link(self, column: int, function: Callable[[Any], Any], codes: Tensor) -> Tensor:
@@ -247,8 +264,9 @@ class TableLimits(Limits):
                 f"got shape {values.shape}."
             )
         linked = codes.clone()
-        linked[:, column] = torch.from_numpy(values)
-        return self.space.codes(self.space.embed(linked))[:, column]
+        linked[:, column] = torch.from_numpy(np.nan_to_num(values, posinf=0.0, neginf=0.0))
+        on_grid = self.space.codes(self.space.embed(linked))[:, column]
+        return torch.where(torch.from_numpy(np.isfinite(values)), on_grid, torch.nan)
 
     def _check(self, new: Tensor, own: Tensor) -> dict[str, Tensor]:
         """Check the limits of rows one by one."""

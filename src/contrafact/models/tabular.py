@@ -10,7 +10,7 @@ from torch import Tensor
 from typing_extensions import override
 
 from ..tables import TableSpace
-from .classifier import PROBE_ROWS, Array, Classifier, Rows
+from .classifier import Array, Classifier, Rows
 from .tabular_twins import make_tabular_twin
 from .torch_adapter import TorchClassifier
 from .verdict import Verdict
@@ -43,7 +43,7 @@ class Tabular(Classifier):
         self.rows_per_evaluation = inner.rows_per_evaluation
         self.rows_per_verdict = inner.rows_per_verdict
         self.remarks = inner.remarks
-        self.takes_frames = not isinstance(inner, TorchClassifier)
+        self.takes_frames: bool | None = None
         self._twin: Callable[[Tensor], Tensor] | None = None
 
     @property
@@ -70,10 +70,39 @@ class Tabular(Classifier):
     def _ask(self, ask: Callable[[Any], Verdict], codes: Tensor) -> Verdict:
         """Ask about rows, in the form that the model takes."""
         self.inner.rows_evaluated += len(codes)
-        if not self.takes_frames:
+        if self.takes_frames is None:
+            self.takes_frames = self._must_be_frame(codes)
+        if self.takes_frames is False:
             return ask(self._array(codes))
         frame = self.space.table.with_codes(codes.numpy()).frame_without_index()
-        return ask(frame)
+        if self.takes_frames:
+            return ask(frame)
+        return self._ask_either(ask, frame, codes)
+
+    def _must_be_frame(self, codes: Tensor) -> bool | None:
+        """Return whether the model takes frames; None where nothing tells."""
+        model = getattr(self.inner, "model", None)
+        if isinstance(self.inner, TorchClassifier):
+            return False
+        if any(hasattr(model, name) for name in NAMES) or self.space.numbers(codes) is None:
+            return True
+        # An estimator without names was trained on an array.
+        return False if hasattr(model, "n_features_in_") else None
+
+    def _ask_either(self, ask: Callable[[Any], Verdict], frame: Any, codes: Tensor) -> Verdict:
+        """Ask with a frame, and with an array where that fails; remember which was answered."""
+        try:
+            verdict = ask(frame)
+        # What a function of an array raises when it is given a frame, nothing narrower tells.
+        except Exception as error:
+            try:
+                verdict = ask(self._array(codes))
+            except Exception:
+                raise error from None
+            self.takes_frames = False
+            return verdict
+        self.takes_frames = True
+        return verdict
 
     def _array(self, codes: Tensor) -> Tensor:
         """Return rows as numbers, in the precision of the model."""
@@ -101,7 +130,6 @@ class Tabular(Classifier):
     def probe(self, x: Rows) -> None:
         if self._probed:
             return
-        self._choose_form(self.as_input(x[:PROBE_ROWS]))
         self._probe_missing(self.as_input(x))
         super().probe(x)
         few = self.as_input(x[:COMPARED_ROWS])
@@ -110,23 +138,6 @@ class Tabular(Classifier):
             self.rows_evaluated += self.rows_per_evaluation * len(few)
             self._twin = twin
             self.differentiable = True
-
-    def _choose_form(self, x: Tensor) -> None:
-        """Find out whether the model takes frames, where it does not say so itself."""
-        model = getattr(self.inner, "model", None)
-        codes = self.space.codes(x)
-        if any(hasattr(model, name) for name in NAMES) or self.space.numbers(codes) is None:
-            return
-        if hasattr(model, "n_features_in_"):
-            self.takes_frames = False  # it was trained on an array
-            return
-        if not self.takes_frames:
-            return
-        try:
-            self._evaluate(x)
-        # What a function of an array raises when it is given a frame, nothing narrower tells.
-        except Exception:
-            self.takes_frames = False
 
     def _probe_missing(self, x: Tensor) -> None:
         """Ask about a row with a missing value in each column that has some."""

@@ -59,9 +59,14 @@ def make_tabular_twin(
             return None
         prepare, decide = steps
     some = x[:: max(1, len(x) // CHECKED_ROWS)][:CHECKED_ROWS]
-    A, b = _affine_map(space, some[0], prepare)
+    try:
+        expected = torch.as_tensor(prepare(space.codes(some)), dtype=torch.float64)
+        A, b = _affine_map(space, some[0], prepare)
+    # Transformers may refuse levels and numbers that the schema allows, with any error. Then the
+    # model has no twin, and says so itself where it is asked about them.
+    except Exception:
+        return None
     features = some @ A.T + b
-    expected = torch.as_tensor(prepare(space.codes(some)), dtype=torch.float64)
     if not torch.allclose(features, expected, rtol=1e-6, atol=1e-8):
         return None
     last_step = decide

@@ -125,6 +125,7 @@ def refine(
         schema=None if valid.table is None else valid.table.schema,
         request=request,
         improve=refiner(how, _real_differences(result, reference, how)),
+        source=valid.source,
     )
     return result.updated(rows, refined)
 

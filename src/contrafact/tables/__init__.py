@@ -5,6 +5,15 @@ from .frames import is_frame, join_frames
 from .relations import Relation
 from .schema import Schema
 from .space import TableSpace
-from .table import Table
+from .table import Table, check_columns
 
-__all__ = ["Column", "Relation", "Schema", "Table", "TableSpace", "is_frame", "join_frames"]
+__all__ = [
+    "Column",
+    "Relation",
+    "Schema",
+    "Table",
+    "TableSpace",
+    "check_columns",
+    "is_frame",
+    "join_frames",
+]

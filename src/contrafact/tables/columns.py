@@ -88,6 +88,8 @@ class Column:
             object.__setattr__(self, "levels", (False, True))
         if self.kind == "integer" and self.step is None:
             object.__setattr__(self, "step", 1.0)
+        if self.kind == "integer":
+            object.__setattr__(self, "center", float(round(self.center)))
         if self.kind == "step" and self.step is None:
             raise ValueError(f"{owner}: kind 'step' needs step, the width of the grid.")
         if not self.lower <= self.upper:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any, Literal
 
 import narwhals as nw
@@ -14,7 +15,9 @@ from ..validation import brief
 
 Array = NDArray[Any]
 #: what the values of a column are, whatever the library calls their type
-Family = Literal["boolean", "integer", "float", "level", "ordered level", "text", "date"]
+Family = Literal[
+    "boolean", "integer", "float", "level", "ordered level", "text", "date", "other"
+]
 
 #: whole numbers above it are not held exactly by the numbers that searches use
 LARGEST_WHOLE = 2**53
@@ -97,9 +100,15 @@ class RawColumn:
 
     def days(self) -> Array:
         """Return the dates of a column of dates in days since 1970, with NaN where missing."""
-        moments = np.array(self.values, dtype="datetime64[us]")
+        plain = [_without_zone(value) for value in self.values]
+        moments = np.array(plain, dtype="datetime64[us]")
         days = moments.astype(np.int64) / MICROSECONDS_PER_DAY
         return np.where(np.isnat(moments), np.nan, days)
+
+
+def _without_zone(moment: Any) -> Any:
+    """Drop the time zone of a moment, which is UTC; dates have none."""
+    return moment.replace(tzinfo=None) if getattr(moment, "tzinfo", None) else moment
 
 
 def read_columns(frame: Any, argument: str) -> list[RawColumn]:
@@ -150,13 +159,26 @@ def _read_column(series: Any, argument: str) -> RawColumn:
         family: Family = "level" if categories is None else "ordered level"
         return RawColumn(name, family, _objects(series), categories)
     if dtype in (nw.Date, nw.Datetime):
-        return RawColumn(name, "date", _objects(series.cast(nw.Datetime("us"))))
+        zone = getattr(dtype, "time_zone", None)
+        # Moments are compared as such: in a time zone, two of them may have one name.
+        return RawColumn(name, "date", _objects(series.dt.convert_time_zone("UTC") if zone else series))
+    values = _objects(series)
+    _check_hashable(values, name, argument)
     if dtype in (nw.String, nw.Object):
-        return _read_objects(name, _objects(series), argument)
-    raise ValueError(
-        f"column {name!r} of {argument} has dtype {dtype}. Accepted: numbers, booleans, "
-        "categories, texts and dates."
-    )
+        return _read_objects(name, values, argument)
+    return RawColumn(name, "other", values)
+
+
+def _check_hashable(values: Array, name: str, argument: str) -> None:
+    """Refuse values that cannot be told apart, such as lists."""
+    for row, value in enumerate(values):
+        try:
+            hash(value)
+        except TypeError:
+            raise ValueError(
+                f"column {name!r} of {argument} holds {brief(value)} in row {row}. Accepted: "
+                "numbers, booleans, categories, texts and dates."
+            ) from None
 
 
 def _ordered_categories(series: Any) -> tuple[Any, ...] | None:
@@ -211,14 +233,10 @@ def _finite(values: Array, name: str, argument: str) -> Array:
 
 
 def _read_objects(name: str, values: Array, argument: str) -> RawColumn:
-    """Read a column of Python objects: booleans and numbers by their values, else texts."""
+    """Read a column of Python objects: booleans, numbers and dates by their values, else texts."""
     known = [value for value in values if value is not None]
-    for row, value in enumerate(values):
-        if not isinstance(value, (str, bytes, int, float, bool, type(None), np.generic, tuple)):
-            raise ValueError(
-                f"column {name!r} of {argument} holds {brief(value)} in row {row}. Accepted: "
-                "numbers, booleans, categories, texts and dates."
-            )
+    if known and all(isinstance(value, date) for value in known):
+        return RawColumn(name, "date", values)
     is_boolean = bool(known) and all(isinstance(value, (bool, np.bool_)) for value in known)
     is_number = bool(known) and all(
         isinstance(value, (int, float, np.number)) and not isinstance(value, (bool, np.bool_))
@@ -243,18 +261,27 @@ class FrameForm:
         Labels of the columns, as the frame has them.
     dtypes : tuple
         Their types, as the library names them.
+    label_names : tuple, default=()
+        Names of the labels themselves, for pandas.
+    gaps : tuple, default=()
+        What stands for a missing value in each column, where its type leaves a choice.
     """
 
     library: Literal["pandas", "polars"]
     labels: tuple[Any, ...]
     dtypes: tuple[Any, ...]
+    label_names: tuple[Any, ...] = ()
+    gaps: tuple[Any, ...] = ()
 
     @classmethod
     def of(cls, frame: Any) -> FrameForm:
         """Return the form of a frame."""
+        labels, dtypes = tuple(frame.columns), tuple(frame.dtypes)
         if nw.dependencies.is_polars_dataframe(frame):
-            return cls("polars", tuple(frame.columns), tuple(frame.dtypes))
-        return cls("pandas", tuple(frame.columns), tuple(frame.dtypes))
+            return cls("polars", labels, dtypes, gaps=tuple(map(_polars_gap, frame)))
+        series = [frame.iloc[:, position] for position in range(len(labels))]
+        gaps = tuple(map(_pandas_gap, series))
+        return cls("pandas", labels, dtypes, tuple(frame.columns.names), gaps)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -290,15 +317,32 @@ class FrameForm:
             return _polars_frame(self, columns)
         import pandas as pd
 
+        gaps = self.gaps or (None,) * len(self.labels)
         values = [
-            _pandas_values(column, dtype)
-            for column, dtype in zip(columns, self.dtypes, strict=True)
+            _pandas_values(column, dtype, gap)
+            for column, dtype, gap in zip(columns, self.dtypes, gaps, strict=True)
         ]
         frame = pd.DataFrame(dict(enumerate(values)))
         frame.columns = pd.Index(self.labels)
+        if self.label_names:
+            frame.columns.names = list(self.label_names)
         if index is not None:
             frame.index = pd.Index(index)
         return frame
+
+
+def _pandas_gap(series: Any) -> Any:
+    """Return what stands for a missing value in a column of pandas that holds Python objects."""
+    if series.dtype != object:
+        return None
+    missing = series[series.isna()]
+    return missing.iloc[0] if len(missing) else np.nan
+
+
+def _polars_gap(series: Any) -> float | None:
+    """Return NaN for a column of polars in which numbers are NaN and none is null."""
+    has_nan = series.dtype.is_float() and bool(series.is_nan().any())
+    return np.nan if has_nan and series.null_count() == 0 else None
 
 
 @dataclass(frozen=True)
@@ -317,43 +361,64 @@ class Chosen:
     positions: Array
 
 
-def _pandas_values(column: Array | Chosen, dtype: Any) -> Any:
+def _pandas_values(column: Array | Chosen, dtype: Any, gap: Any) -> Any:
     """Convert a column to a type of pandas."""
     import pandas as pd
 
+    is_missing = column.positions < 0 if isinstance(column, Chosen) else np.isnan(column)
+    if is_missing.any() and isinstance(dtype, np.dtype) and dtype.kind in "iub":
+        # These types have no missing values; pandas itself uses others then.
+        dtype = np.dtype(object if dtype.kind == "b" else np.float64)
+        gap = np.nan
     if isinstance(column, Chosen):
         # The few values are converted, then repeated: that keeps any type, and is fast.
-        has_gaps = bool((column.positions < 0).any())
-        values = pd.Series([*column.values, None] if has_gaps else column.values, dtype=object)
-        return values.astype(dtype).array.take(column.positions)
+        values = pd.Series([*column.values, gap] if is_missing.any() else column.values, dtype=object)
+        return pd.Series(values.astype(dtype).array.take(column.positions), dtype=dtype)
     if dtype.kind == "M":
         moments = pd.DatetimeIndex(_moments(column))
         is_zoned = getattr(dtype, "tz", None) is not None
-        return (moments.tz_localize("UTC") if is_zoned else moments).astype(dtype).array
-    if dtype.kind in "iub" and not isinstance(dtype, np.dtype):
-        return pd.Series(np.rint(column)).astype("Int64").astype(dtype).array
-    if dtype.kind == "O":  # numbers that are kept as Python objects
-        return pd.Series(column, dtype=object).where(~np.isnan(column), None).array
-    return (np.rint(column) if dtype.kind in "iu" else column).astype(dtype)
+        return pd.Series((moments.tz_localize("UTC") if is_zoned else moments).astype(dtype))
+    if dtype.kind == "O":
+        return pd.Series(_as_objects(column, gap), dtype=object)
+    whole = np.rint(column) if dtype.kind in "iub" else column
+    if isinstance(dtype, np.dtype):
+        return whole.astype(dtype)
+    nullable = pd.Series(pd.array(whole, dtype="Int64" if dtype.kind in "iub" else "Float64"))
+    return nullable.astype(dtype)
+
+
+def _as_objects(column: Array, gap: Any) -> Array:
+    """Return numbers as Python objects; dates of a column of objects are not changed."""
+    values = column.astype(object)
+    values[np.isnan(column)] = gap
+    return values
 
 
 def _polars_frame(form: FrameForm, columns: Sequence[Array | Chosen]) -> Any:
     """Make a frame of polars."""
     import polars as pl
 
+    gaps = form.gaps or (None,) * len(form.labels)
     series = []
-    for label, dtype, column in zip(form.labels, form.dtypes, columns, strict=True):
+    for label, dtype, gap, column in zip(form.labels, form.dtypes, gaps, columns, strict=True):
         if isinstance(column, Chosen):
-            values = pl.Series(label, [*column.values, None], dtype=dtype, strict=False)
+            values = pl.Series(label, [*column.values, gap], dtype=_universal(dtype), strict=False)
             positions = np.where(column.positions < 0, len(column.values), column.positions)
-            series.append(values.gather(positions))
-            continue
-        if dtype.is_temporal():
-            series.append(pl.Series(label, _moments(column)).cast(dtype))
-            continue
-        numbers = pl.Series(label, column, nan_to_null=True)
-        series.append((numbers.round() if dtype.is_integer() else numbers).cast(dtype))
+            series.append(values.gather(positions).cast(dtype))
+        elif dtype.is_temporal():
+            moments = pl.Series(label, _moments(column)).cast(_universal(dtype))
+            series.append(moments.cast(dtype))
+        else:
+            numbers = pl.Series(label, column, nan_to_null=gap is None)
+            series.append((numbers.round() if dtype.is_integer() else numbers).cast(dtype))
     return pl.DataFrame(series)
+
+
+def _universal(dtype: Any) -> Any:
+    """Return the type of moments in UTC for that of moments in a time zone; others stay."""
+    if getattr(dtype, "time_zone", None) is None:
+        return dtype
+    return type(dtype)(dtype.time_unit, "UTC")
 
 
 def _moments(days: Array) -> Array:

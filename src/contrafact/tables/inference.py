@@ -16,7 +16,7 @@ MANY_LEVELS = 20
 #: decimal places up to which numbers count as rounded
 MOST_DECIMALS = 6
 #: different whole numbers that a grid wider than 1 is inferred from
-MANY_STEPS = 5
+MANY_STEPS = 10
 #: the median absolute deviation of a normal distribution is 1 / 1.4826 of its standard deviation
 NORMAL = 1.4826
 
@@ -48,7 +48,7 @@ def infer_column(raw: RawColumn, kind: Kind | None = None) -> Column:
 def _kind_of(raw: RawColumn) -> Kind:
     """Choose the kind of a column by its family and values."""
     known = raw.values[~raw.is_missing]
-    if len(known) == 0 or raw.family == "date":
+    if len(known) == 0 or raw.family in ("date", "other"):
         return "fixed"
     if raw.family == "boolean":
         return "boolean"

@@ -90,7 +90,12 @@ class Relation:
                         f"constraints.relations: {text!r} names {name!r}, which is not a column."
                     )
                 used.append(name)
-        _evaluate(tree.body, text, dict.fromkeys(by_identifier, 1.0), by_identifier, probe=True)
+        try:
+            _evaluate(tree.body, text, {}, by_identifier, probe=True)
+        except (OverflowError, RecursionError) as error:
+            raise _refusal(text) from error
+        if not used:
+            raise _refusal(text)
         return cls(text, tuple(dict.fromkeys(used)))
 
     def holds(self, values: Mapping[str, Tensor]) -> Tensor:

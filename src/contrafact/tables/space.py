@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,11 @@ from .table import Table, decode_column
 #: distance of two categories is 1: one coordinate falls by this much, another rises by it
 CATEGORY = 0.5**0.5
 #: unit of fixed columns, a power of 2 that is lost in every distance
-FIXED_UNIT = 2.0**-40
+FIXED_UNIT = 2.0**-500
+#: numbers that are not rounded to decimal places lie on a grid this much finer than their unit
+FINE_GRID = 2.0**-26
+#: and their size: what is left for errors of rounding
+FLOAT_GRID = 2.0**-50
 
 
 class TableSpace:
@@ -26,7 +31,9 @@ class TableSpace:
     coordinate per level, and so has a one-hot group per column. A column that
     may be missing has one more coordinate g, 1 where it is missing, and its number is
     u / (1 - g): so on the way from a missing value to a number, the number is the one at the end
-    and never a mixture. `codes` brings any point to the nearest row that the schema allows.
+    and never a mixture. `codes` brings any point to the nearest row that the schema allows. Every
+    number lies on a grid (whole numbers, decimal places, or a very fine one of powers of 2), so
+    that rows on the grid come back from their coordinates to the last bit.
 
     Parameters
     ----------
@@ -101,6 +108,7 @@ class TableSpace:
         self._unit = _numbers([column.scale / column.cost for column in columns])
         self._step = _numbers([_step(column) for column in columns])
         self._factor = _numbers([_decimal_factor(self, i) for i in lines])
+        self._fine = _numbers([_fine_grid(column) for column in columns])
         self._is_boolean = torch.tensor([bool(column.levels) for column in columns])
         self._single = torch.tensor([self.table.form.is_single(i) for i in lines], dtype=torch.bool)
         gaps = [place for place, column in enumerate(columns) if column.missing]
@@ -129,6 +137,13 @@ class TableSpace:
             is_open = name in self.schema.open_groups
             columns = torch.tensor(members)
             self._groups.append((columns, self._first[columns], is_open, unit))
+
+    @property
+    def is_fixed(self) -> Tensor:
+        """Mask of the coordinates of columns that are never changed, (coordinates,)."""
+        mask = torch.zeros(self.n_coordinates, dtype=torch.bool)
+        mask[self._fixed_places] = True
+        return mask
 
     @property
     def group_columns(self) -> list[Tensor]:
@@ -259,14 +274,45 @@ class TableSpace:
         u = x[:, self._line_places]
         gap = torch.zeros_like(u)
         gap[:, self._gap_lines] = x[:, self._gap_places] / self._gap_unit
-        value = u / (1 - gap).clamp_min(0.5) * self._unit + self._center
-        on_grid = self._center + self._step * ((value - self._center) / self._step).round()
-        value = torch.where(self._step > 0, on_grid, value)
-        rounded = (value * self._factor).round() / self._factor
-        value = torch.where(self._factor > 0, rounded, value)
-        value = torch.where(self._single, value.float().double(), value)
+        value = self._on_grid(u / (1 - gap).clamp_min(0.5) * self._unit + self._center)
         value = torch.where(self._is_boolean, value.clamp(0, 1), value)
         return value.masked_fill(gap >= 0.5, torch.nan)
+
+    def _on_grid(self, value: Tensor) -> Tensor:
+        """Round numbers, (n, lines), to the grids of their columns; infinite ones stay."""
+        fine = (value / self._fine).round() * self._fine
+        stepped = self._center + self._step * ((value - self._center) / self._step).round()
+        value = torch.where(self._step > 0, stepped, fine)
+        rounded = (value * self._factor).round() / self._factor
+        value = torch.where(self._factor > 0, rounded, value)
+        return torch.where(self._single, value.float().double(), value)
+
+    def inward(self, bounds: Tensor, *, up: bool) -> Tensor:
+        """Round bounds to values that their columns can have.
+
+        Parameters
+        ----------
+        bounds : Tensor of float64, shape (n, columns)
+            Bounds of numbers; levels stay as they are, and so do infinite ones.
+        up : bool
+            Whether they are rounded up, as lower bounds are.
+
+        Returns
+        -------
+        Tensor of float64, shape (n, columns)
+            The nearest values within the bounds.
+        """
+        given = bounds[:, self._lines]
+        sign = 1.0 if up else -1.0
+        width = torch.where(self._factor > 0, 1 / self._factor, self._fine)
+        width = torch.where(self._step > 0, self._step, width)
+        nearest = self._on_grid(given)
+        # Steps of single precision may be wider than those of the grid.
+        wide = torch.where(self._single, torch.maximum(width, given.abs() * 2.0**-22), width)
+        is_outside = sign * (given - nearest) > 1e-9 * width
+        found = bounds.clone()
+        found[:, self._lines] = torch.where(is_outside, self._on_grid(given + sign * wide), nearest)
+        return found
 
     def single_moves(self, base: Tensor) -> Tensor:
         """Return rows that differ from a row in one way each: together they span all changes.
@@ -354,6 +400,14 @@ def _decimal_factor(space: TableSpace, i: int) -> float:
     if space.table.form.is_integer(i):
         return 1.0
     return 0.0 if column.decimals is None else 10.0**column.decimals
+
+
+def _fine_grid(column: Column) -> float:
+    """Return the width of the grid of numbers that are not rounded otherwise, a power of 2."""
+    bounds = [abs(bound) for bound in (column.lower, column.upper) if math.isfinite(bound)]
+    largest = max([abs(column.center), *bounds])
+    width = max(FINE_GRID * column.scale, FLOAT_GRID * largest)
+    return 2.0 ** math.floor(math.log2(width))
 
 
 def _numbers(values: list[float]) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Any
@@ -38,9 +38,16 @@ class FixedValues:
                 codes[row] = known[value]
         return codes
 
+    def __getstate__(self) -> dict[str, Any]:
+        # A lock cannot be pickled or copied.
+        return {"values": self.values, "_numbers": self._numbers}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__ = {**state, "_lock": Lock()}
+
     def look_up(self, name: str, codes: Array) -> Chosen:
-        """Return the values with these numbers."""
-        positions = _positions(codes)
+        """Return the values with these numbers; a number beyond them stands for the last."""
+        positions = _positions(np.minimum(codes, len(self.values[name]) - 1))
         used, place = np.unique(positions[positions >= 0], return_inverse=True)
         positions[positions >= 0] = place
         return Chosen([self.values[name][number] for number in used.tolist()], positions)
@@ -124,7 +131,8 @@ class Table:
         if schema is None:
             schema = Schema.infer(frame) if like is None else like.schema
         raw = read_columns(frame, argument)
-        check_columns([column.name for column in raw], schema.names, argument)
+        source = "the schema" if like is None else "fit"
+        check_columns([column.name for column in raw], schema.names, source, argument)
         fixed = FixedValues() if like is None else like.fixed
         codes = [
             encode_column(column, description, fixed, argument)
@@ -163,21 +171,47 @@ class Table:
         return replace(self, index=None).frame()
 
 
-def check_columns(given: list[str], wanted: tuple[str, ...], argument: str) -> None:
-    """Refuse columns that are not those wanted, in their order."""
-    if tuple(given) == tuple(wanted):
+def check_columns(
+    given: Sequence[str],
+    wanted: Sequence[str],
+    source: str,
+    argument: str = "X",
+) -> None:
+    """Refuse columns that are not those wanted, in their order.
+
+    Parameters
+    ----------
+    given, wanted : sequence of str
+        Names of columns.
+    source : str
+        What they are expected by, for the message.
+    argument : str, default="X"
+        What the user calls the frame, for the message.
+
+    Raises
+    ------
+    ValueError
+        If the names differ, or their order.
+    """
+    if list(given) == list(wanted):
         return
+    if sorted(given) == sorted(wanted):
+        raise ValueError(
+            f"{argument} has the columns of {source} in another order: {_some(given)} instead of "
+            f"{_some(wanted)}. Reorder them, e.g. {argument}[{list(wanted[:3])!r} ...]."
+        )
     missing = [name for name in wanted if name not in given]
     extra = [name for name in given if name not in wanted]
-    if not missing and not extra:
-        raise ValueError(
-            f"{argument} has its columns in another order: {given[:5]} instead of "
-            f"{list(wanted[:5])}. Reorder them, e.g. {argument}[{list(wanted[:3])} ...]."
-        )
     raise ValueError(
-        f"The columns of {argument} are not those expected: missing {missing[:5] or 'none'}; "
-        f"not expected {extra[:5] or 'none'}."
+        f"The columns of {argument} are not those of {source}: missing {_some(missing)}; "
+        f"not expected {_some(extra)}."
     )
+
+
+def _some(names: Sequence[str], most: int = 5) -> str:
+    """List the first few names."""
+    listed = ", ".join(repr(name) for name in names[:most]) or "none"
+    return f"{listed}, ..." if len(names) > most else listed
 
 
 def encode_column(raw: RawColumn, column: Column, fixed: FixedValues, argument: str) -> Array:

@@ -369,7 +369,14 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _read_instances(self, X: Any) -> Instances:
         """Read the argument X of `explain`, which has to be like that of `fit`."""
-        instances = read_instances(X, "X", self.modality_, self.tags.modalities, space=self.space_)
+        instances = read_instances(
+            X,
+            "X",
+            self.modality_,
+            self.tags.modalities,
+            space=self.space_,
+            tables=self.space_ is not None,
+        )
         if instances.shape != self.shape_:
             raise ValueError(
                 f"X holds instances of shape {instances.shape}; fit saw {self.shape_}."
