@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timezone
 from typing import Any, Literal
 
 import narwhals as nw
@@ -106,9 +106,20 @@ class RawColumn:
         return np.where(np.isnat(moments), np.nan, days)
 
 
+def _in_utc(moments: Array) -> Array:
+    """Return moments in UTC: in another time zone, two of them may have one name."""
+    found = moments.copy()
+    for row, moment in enumerate(moments):
+        if getattr(moment, "tzinfo", None) is not None:
+            found[row] = moment.astimezone(timezone.utc)
+    return found
+
+
 def _without_zone(moment: Any) -> Any:
-    """Drop the time zone of a moment, which is UTC; dates have none."""
-    return moment.replace(tzinfo=None) if getattr(moment, "tzinfo", None) else moment
+    """Return a moment in UTC, without its time zone; dates have none."""
+    if getattr(moment, "tzinfo", None) is None:
+        return moment
+    return moment.astimezone(timezone.utc).replace(tzinfo=None)
 
 
 def read_columns(frame: Any, argument: str) -> list[RawColumn]:
@@ -158,11 +169,10 @@ def _read_column(series: Any, argument: str) -> RawColumn:
         categories = _ordered_categories(series)
         family: Family = "level" if categories is None else "ordered level"
         return RawColumn(name, family, _objects(series), categories)
-    if dtype in (nw.Date, nw.Datetime):
-        zone = getattr(dtype, "time_zone", None)
-        # Moments are compared as such: in a time zone, two of them may have one name.
-        return RawColumn(name, "date", _objects(series.dt.convert_time_zone("UTC") if zone else series))
     values = _objects(series)
+    # narwhals does not know moments of pandas in seconds with a time zone.
+    if dtype in (nw.Date, nw.Datetime) or getattr(series.to_native().dtype, "kind", "") == "M":
+        return RawColumn(name, "date", _in_utc(values))
     _check_hashable(values, name, argument)
     if dtype in (nw.String, nw.Object):
         return _read_objects(name, values, argument)
@@ -327,7 +337,7 @@ class FrameForm:
         if self.label_names:
             frame.columns.names = list(self.label_names)
         if index is not None:
-            frame.index = pd.Index(index)
+            frame.index = index
         return frame
 
 

@@ -81,6 +81,10 @@ class Relation:
         if not isinstance(text, str):
             raise ValueError(f"constraints.relations must be texts, got {brief(text)}.")
         tree, by_identifier = _parse(text)
+        try:
+            _evaluate(tree.body, text, {}, by_identifier, probe=True)
+        except (OverflowError, RecursionError) as error:
+            raise _refusal(text) from error
         used = []
         for node in ast.walk(tree):
             if isinstance(node, ast.Name):
@@ -90,10 +94,6 @@ class Relation:
                         f"constraints.relations: {text!r} names {name!r}, which is not a column."
                     )
                 used.append(name)
-        try:
-            _evaluate(tree.body, text, {}, by_identifier, probe=True)
-        except (OverflowError, RecursionError) as error:
-            raise _refusal(text) from error
         if not used:
             raise _refusal(text)
         return cls(text, tuple(dict.fromkeys(used)))
