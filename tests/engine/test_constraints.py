@@ -145,8 +145,8 @@ def test_torch_tensors_serve_as_well_as_arrays(name):
         ({"upper": [0.0, -np.inf]}, "constraints.upper is -inf somewhere"),
         ({"max_step": "fast"}, "constraints.max_step must be an array"),
         ({"max_step": {"a": 1}}, "constraints.max_step must be an array"),
-        ({"frozen": "night"}, "constraints.frozen must be an array"),
-        ({"frozen": ["night"]}, "constraints.frozen must be a boolean array"),
+        ({"frozen": "night"}, "constraints.frozen must be a boolean array or a list of column"),
+        ({"frozen": np.array(["night"])}, "constraints.frozen must be a boolean array"),
         ({"frozen": [[True], [True, False]]}, "constraints.frozen has entries of unequal"),
     ],
 )

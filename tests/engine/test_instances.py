@@ -74,12 +74,31 @@ def test_large_whole_numbers_survive():
     assert read_instances([[2**40 + 1, 0]], "X", None, ALL).values[0, 0] == 2**40 + 1
 
 
-@pytest.mark.parametrize("kind", [list, pd.DataFrame, torch.tensor, lambda X: X[::-1].copy()[::-1]])
+@pytest.mark.parametrize("kind", [list, torch.tensor, lambda X: X[::-1].copy()[::-1]])
 def test_containers(kind):
     X = np.arange(6.0).reshape(2, 3)
     instances = read_instances(kind(X.tolist() if kind is list else X), "X", None, ALL)
     np.testing.assert_array_equal(instances.values, X)
     assert torch.from_numpy(instances.values).shape == (2, 3)  # torch takes it: no reversed axes
+
+
+def test_a_frame_of_rows_is_a_table():
+    frame = pd.DataFrame({"a": [1.0, 3.0], "b": ["x", "y"]})
+    instances = read_instances(frame, "X", None, ALL)
+    assert instances.table.codes.tolist() == [[1.0, 0.0], [3.0, 1.0]]
+    assert instances.values.shape == (2, 3)  # one coordinate for the number, two for the levels
+    assert instances.names.tolist() == ["a", "b"]
+    series = read_instances(frame[["a"]], "X", "series", ALL)
+    assert series.table is None and series.values.tolist() == [[[1.0]], [[3.0]]]
+
+
+def test_a_frame_is_an_array_with_names_where_no_table_is_wanted():
+    X = np.arange(6.0).reshape(2, 3)
+    instances = read_instances(pd.DataFrame(X), "X", None, ALL, tables=False)
+    np.testing.assert_array_equal(instances.values, X)
+    assert instances.table is None and instances.names.tolist() == ["0", "1", "2"]
+    with pytest.raises(ValueError, match="column 'b' of X has dtype"):
+        read_instances(pd.DataFrame({"b": ["text"]}), "X", None, ALL, tables=False)
 
 
 @pytest.mark.usefixtures("own_random_numbers")
@@ -93,7 +112,8 @@ def test_torch_comes_back_as_torch_of_its_own_number_of_dimensions():
     ("X", "words"),
     [
         (np.array([["a", "b"]]), "X has dtype <U1"),
-        (pd.DataFrame({"a": [1.0], "b": ["text"]}), "column 'b' of X has dtype"),
+        (pd.DataFrame({"a": [1.0], "b": [["text"]]}), r"column 'b' of X holds \['text'\]"),
+        (pd.DataFrame({"a": [1.0], "b": [np.inf]}), "column 'b' of X is inf in row 0"),
         (np.array([[1j, 2]]), "complex"),
         ([[1.0, 2.0], [1.0]], "unequal"),
         (np.array([[1.0, 2.0], [np.nan, 0.0]]), r"X\[1\] contains NaN at feature 0"),

@@ -29,6 +29,7 @@ def test_a_frame_gives_its_columns(wine, tmp_path):
 def test_an_array_has_no_names(wine, tmp_path):
     model, X, y = wine
     result = cf.LineSearch().fit(model, X, y).explain(X[:2].to_numpy())
+    assert result.table is None and np.array_equal(result.X, X[:2])
     assert (
         result.names is None
         and cf.Counterfactuals.load(result.save(tmp_path / "wine")).names is None

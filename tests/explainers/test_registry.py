@@ -11,6 +11,7 @@ from sklearn.linear_model import LogisticRegression
 import contrafact as cf
 from contrafact import explainers
 from contrafact.engine import Tags
+from contrafact.engine.constraints import KINDS
 from contrafact.explainers.registry import (
     as_explainer,
     check_support,
@@ -41,7 +42,7 @@ def test_the_list_tells_what_each_takes():
     line = frame.loc["RandomMask"]
     assert line["does"] == "Copy segments of the guide in random order, as few as change the class."
     assert line["modalities"] == "series, image, row" and not line["gradient"]
-    assert line["constraints"] == "bounds, frozen, max_step"
+    assert line["constraints"] == ", ".join(sorted(KINDS))
     assert frame["does"].str.endswith(".").all()
 
 

@@ -151,7 +151,10 @@ def test_nonsense_is_refused(arguments, words):
         (lambda: Schema((Column("x", "integer", group="g"),)), "has one column only"),
         (lambda: Schema.infer(np.ones((2, 2))), "must be a data frame"),
         (lambda: Schema.infer(pd.DataFrame({"x": []})), "at least one row"),
-        (lambda: Schema((Column("x", "integer"),)).edit("y", cost=2), "no column 'y'. Columns: 'x'"),
+        (
+            lambda: Schema((Column("x", "integer"),)).edit("y", cost=2),
+            "no column 'y'. Columns: 'x'",
+        ),
         (lambda: Schema((Column("x", "integer"),)).edit("x", weight=2), "no field 'weight'"),
         (lambda: Schema.from_dict({"columns": [{"name": "x"}]}), "name, kind"),
     ],

@@ -125,7 +125,9 @@ def test_numbers_without_a_place_for_missing_values_keep_them():
 
 
 def test_dates_that_may_change_are_days():
-    frame = pd.DataFrame({"admitted": pd.to_datetime(["2020-01-01 06:00", "2021-03-01 00:00", None])})
+    frame = pd.DataFrame(
+        {"admitted": pd.to_datetime(["2020-01-01 06:00", "2021-03-01 00:00", None])}
+    )
     zoned = pd.DataFrame({"admitted": frame["admitted"].dt.tz_localize("America/New_York")})
     for given_frame in (frame, zoned, pl.from_pandas(frame), pl.from_pandas(zoned)):
         schema = Schema.infer(given_frame, kinds={"admitted": "continuous"})

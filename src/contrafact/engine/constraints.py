@@ -134,6 +134,11 @@ class Constraints:
                 "constraints.max_step must be positive, a number or one per channel, "
                 f"got {brief(self.max_step)}."
             )
+        if isinstance(self.frozen, str):
+            raise ValueError(
+                "constraints.frozen must be a boolean array or a list of column names, "
+                f"got {brief(self.frozen)}."
+            )
         if self.frozen is not None and not self.names_columns:
             dtype = read_array(self.frozen, "constraints.frozen").dtype
             if dtype.kind != "b":

@@ -111,7 +111,7 @@ class Instances:
         if self.channel_added:
             values = values[:, 0]
         if self.space is not None and self.names is None:
-            values = self.space.numbers(torch.from_numpy(values))
+            values = np.asarray(self.space.numbers(torch.from_numpy(values)))
         if self.torch_device is None:
             return values
         return torch.from_numpy(values).to(self.torch_device)

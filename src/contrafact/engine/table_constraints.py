@@ -161,6 +161,12 @@ def _ranges(constraints: Constraints, schema: Schema) -> tuple[Tensor, Tensor]:
         position = _position(schema, name, "bounds")
         low = _read_bound(low, schema.columns[position], -np.inf)
         high = _read_bound(high, schema.columns[position], np.inf)
+        sizes = len(low), len(high)
+        if min(sizes) > 1 and sizes[0] != sizes[1]:
+            raise ValueError(
+                f"constraints.bounds[{name!r}] has {sizes[0]} and {sizes[1]} entries; give one "
+                "entry per instance."
+            )
         if (low > high).any():
             raise ValueError(f"constraints.bounds[{name!r}]: lower is above upper.")
         # A range that was asked for replaces the one that was seen.
@@ -197,7 +203,7 @@ def _read_bound(bound: Any, column: Column, nowhere: float) -> Array:
             f"constraints.bounds: column {column.name!r} is {column.kind}. Accepted: numbers and "
             "ordered levels; freeze it, or limit its levels with schema.edit."
         )
-    array = read_array(bound, f"constraints.bounds[{column.name!r}]")
+    array = np.asarray(bound)
     if array.dtype.kind not in "iuf" or array.ndim > 1 or np.isnan(array.astype(float)).any():
         raise ValueError(
             f"constraints.bounds[{column.name!r}] must be numbers, or None where there is no "

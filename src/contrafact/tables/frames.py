@@ -15,9 +15,7 @@ from ..validation import brief
 
 Array = NDArray[Any]
 #: what the values of a column are, whatever the library calls their type
-Family = Literal[
-    "boolean", "integer", "float", "level", "ordered level", "text", "date", "other"
-]
+Family = Literal["boolean", "integer", "float", "level", "ordered level", "text", "date", "other"]
 
 #: whole numbers above it are not held exactly by the numbers that searches use
 LARGEST_WHOLE = 2**53
@@ -382,7 +380,9 @@ def _pandas_values(column: Array | Chosen, dtype: Any, gap: Any) -> Any:
         gap = np.nan
     if isinstance(column, Chosen):
         # The few values are converted, then repeated: that keeps any type, and is fast.
-        values = pd.Series([*column.values, gap] if is_missing.any() else column.values, dtype=object)
+        values = pd.Series(
+            [*column.values, gap] if is_missing.any() else column.values, dtype=object
+        )
         return pd.Series(values.astype(dtype).array.take(column.positions), dtype=dtype)
     if dtype.kind == "M":
         moments = pd.DatetimeIndex(_moments(column))

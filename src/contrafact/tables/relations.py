@@ -36,7 +36,7 @@ ACCEPTED = (
 
 @dataclass(frozen=True)
 class Relation:
-    """A comparison that the values of a row have to keep.
+    """Compare the values of a row, as every counterfactual has to keep them.
 
     Nothing of the text is run: it is read as a comparison of sums and products.
 

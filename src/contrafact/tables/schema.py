@@ -8,10 +8,18 @@ from typing import Any
 
 from typing_extensions import Self
 
-from ..validation import brief
-from .columns import Column, Kind
-from .frames import is_frame, read_columns
+from ..validation import Nothing, Satisfies, brief, check_parameters
+from .columns import KINDS, Column, Kind
+from .frames import RawColumn, is_frame, read_columns
 from .inference import infer_column, infer_groups
+
+_KINDS = Nothing() | Satisfies(
+    lambda given: (
+        isinstance(given, Mapping)
+        and all(isinstance(name, str) and kind in KINDS for name, kind in given.items())
+    ),
+    f"a dict of column names to {', '.join(map(repr, KINDS))}",
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -86,13 +94,42 @@ class Schema:
         """
         if not is_frame(frame):
             raise TypeError(f"frame must be a data frame of pandas or polars, got {brief(frame)}.")
-        if len(frame) == 0 or len(frame.columns) == 0:
-            raise ValueError(f"frame has shape {frame.shape}. Accepted: at least one row.")
+        check_parameters("Schema.infer", {"kinds": _KINDS}, {"kinds": kinds})
         raw = read_columns(frame, "frame")
-        wanted = dict(kinds or {})
-        unknown = [name for name in wanted if name not in {column.name for column in raw}]
+        unknown = [name for name in kinds or {} if name not in {column.name for column in raw}]
         if unknown:
             raise ValueError(f"kinds: frame has no column {unknown[0]!r}.")
+        return cls.of_columns(raw, "frame", kinds)
+
+    @classmethod
+    def of_columns(
+        cls,
+        raw: Sequence[RawColumn],
+        argument: str,
+        kinds: Mapping[str, Kind] | None = None,
+    ) -> Self:
+        """Infer a schema from the columns of a frame.
+
+        Parameters
+        ----------
+        raw : sequence of RawColumn
+            The columns.
+        argument : str
+            What the user calls the frame, for messages.
+        kinds : mapping of str to str, optional
+            Kinds of columns that are known better, by name.
+
+        Returns
+        -------
+        Schema
+            What they hold.
+        """
+        if not raw or len(raw[0].values) == 0:
+            raise ValueError(
+                f"{argument} is a frame without {'rows' if raw else 'columns'}. Accepted: at "
+                "least one row and one column."
+            )
+        wanted = dict(kinds or {})
         columns = [infer_column(column, wanted.get(column.name)) for column in raw]
         columns, open_groups = infer_groups(raw, columns, set(wanted))
         return cls(tuple(columns), open_groups)
@@ -164,7 +201,7 @@ class Schema:
         name : str
             The column.
         **changes : object
-            Fields of `Column`: kind, levels, lower, upper, step, decimals, scale, cost, missing, …
+            Fields of `Column`, such as kind, levels, lower, upper, step, decimals, cost, missing.
 
         Returns
         -------

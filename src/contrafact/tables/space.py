@@ -311,7 +311,9 @@ class TableSpace:
         wide = torch.where(self._single, torch.maximum(width, given.abs() * 2.0**-22), width)
         is_outside = sign * (given - nearest) > 1e-9 * width
         found = bounds.clone()
-        found[:, self._lines] = torch.where(is_outside, self._on_grid(given + sign * wide), nearest)
+        found[:, self._lines] = torch.where(
+            is_outside, self._on_grid(nearest + sign * wide), nearest
+        )
         return found
 
     def single_moves(self, base: Tensor) -> Tensor:

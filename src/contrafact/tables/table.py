@@ -128,9 +128,9 @@ class Table:
             raise TypeError(
                 f"{argument} must be a data frame of pandas or polars, got {brief(frame)}."
             )
-        if schema is None:
-            schema = Schema.infer(frame) if like is None else like.schema
         raw = read_columns(frame, argument)
+        if schema is None:
+            schema = Schema.of_columns(raw, argument) if like is None else like.schema
         source = "the schema" if like is None else "fit"
         check_columns([column.name for column in raw], schema.names, source, argument)
         fixed = FixedValues() if like is None else like.fixed
