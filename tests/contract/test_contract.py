@@ -49,6 +49,13 @@ MODEL_CHECKS = {
     "vacuous_constraints_change_nothing",
     "valid_is_what_the_model_says",
 }
+#: The same for tables.
+TABLE_CHECKS = {
+    "table_constraints_hold",
+    "table_finds_what_the_reference_holds",
+    "table_schema_holds",
+    "table_valid_is_what_the_model_says",
+}
 
 
 def first_setting(cls):
@@ -67,11 +74,12 @@ def cells_of_further_settings(cls):
     for i, params in enumerate(cls._get_test_params()[1:], start=1):
         explainer = cls(**params)
         plan = plan_checks(explainer)
-        pairs = [(cell.model, cell.data) for cell in plan]
+        pairs = [(cell.model, cell.data) for cell in plan if cell.data != "table"]
         with_gradients = [pair for pair in pairs if pair[0] in ("torch", "prototype")]
         without = [pair for pair in pairs if pair[0] in ("forest", "prototype")]
         for model, data in dict.fromkeys((with_gradients[0], without[-1])):
-            yield i, explainer, model, data, tuple(CHECKS)
+            here = tuple(name for name in CHECKS if CHECKS[name].tables == (data == "table"))
+            yield i, explainer, model, data, here
 
 
 def all_cells():
@@ -112,7 +120,11 @@ def admitted(cls):
     for data, modality in MODALITIES.items():
         if modality not in tags.modalities or (data == "multivariate" and not tags.multivariate):
             continue
-        for model in PROTOTYPE_MODELS if tags.prototype_model else MODELS:
+        if data == "table":
+            kinds = () if tags.prototype_model else ("linear", "forest", "callable")
+        else:
+            kinds = PROTOTYPE_MODELS if tags.prototype_model else MODELS
+        for model in kinds:
             if model != "rocket" or modality == "series":
                 yield model, data
 
@@ -123,7 +135,8 @@ def test_grid_is_complete(name):
     cls = explainer_classes()[name]
     cells = {(model, data): set(checks) for _, model, data, checks in cells_of(cls)}
     assert set(cells) == set(admitted(cls))
-    assert all(checks >= MODEL_CHECKS for checks in cells.values())
+    for (_, data), checks in cells.items():
+        assert checks >= (TABLE_CHECKS if data == "table" else MODEL_CHECKS)
     ids = {cell.id for cell in CELLS}
     assert {f"{name}-{model}-{data}" for model, data in cells} <= ids
 
@@ -134,7 +147,8 @@ def test_every_check_meets_every_modality(name):
     seen = {data: set() for _, data in admitted(cls)}
     for _, _, data, checks in cells_of(cls):
         seen[data] |= set(checks)
-    assert all(checks == set(CHECKS) for checks in seen.values())
+    for data, checks in seen.items():
+        assert checks == {name for name in CHECKS if CHECKS[name].tables == (data == "table")}
 
 
 @pytest.mark.parametrize("name", list(explainer_classes()))
@@ -142,13 +156,14 @@ def test_every_setting_meets_every_check(name):
     cls = explainer_classes()[name]
     met = {i: (data, set(checks)) for i, _, _, data, checks in cells_of_further_settings(cls)}
     assert list(met) == list(range(1, len(cls._get_test_params())))
-    assert all(checks == set(CHECKS) for _, checks in met.values())
+    for data, checks in met.values():
+        assert checks == {name for name in CHECKS if CHECKS[name].tables == (data == "table")}
 
 
 def test_size_of_the_grid():
-    """Explainers of every modality have 5 kinds of model on series and 4 on images and rows."""
+    """All modalities: 5 kinds of model on series, 4 on images and rows, 3 on tables."""
     ids = [cell.id for cell in CELLS if cell.id.startswith("NearestUnlike-")]
-    assert len(ids) == 18
+    assert len(ids) == 21
     assert len(CHECKS) >= 44
 
 

@@ -157,9 +157,8 @@ class Committee:
             member._classes = classes  # a module or function without names of its own
         if isinstance(classifier, Reshaped) and not isinstance(member, Reshaped):
             member = Reshaped(member, classifier.shape)
-        # Models that were made from the reference data take its coordinates.
-        if isinstance(classifier, Tabular) and self.made == GIVEN:
-            member = member if isinstance(member, Tabular) else Tabular(member, classifier.space)
+        if isinstance(classifier, Tabular) and not isinstance(member, Tabular):
+            member = Tabular(member, classifier.space)
         if np.array_equal(member.classes, classes):
             return member
         own = set(member.classes.tolist())
@@ -251,7 +250,7 @@ class Reordered(Classifier):
 
 def _kind(member: Classifier) -> str:
     """Name the kind of a model, without the classifiers it is wrapped in."""
-    while isinstance(member, Reshaped | Reordered):
+    while hasattr(member, "inner"):
         member = member.inner
     for name in ("model", "module", "function"):
         model = getattr(member, name, None)

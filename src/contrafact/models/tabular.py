@@ -79,6 +79,13 @@ class Tabular(Classifier):
             return ask(frame)
         return self._ask_either(ask, frame, codes)
 
+    def as_model_input(self, x: Tensor) -> Any:
+        """Convert points to what the model takes: a frame, or an array of numbers."""
+        codes = self.space.codes(x)
+        if self.takes_frames:
+            return self.space.table.with_codes(codes.numpy()).frame_without_index()
+        return self._array(codes).cpu().numpy()
+
     def _must_be_frame(self, codes: Tensor) -> bool | None:
         """Return whether the model takes frames; None where nothing tells."""
         model = getattr(self.inner, "model", None)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
+import torch
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 from torch import Tensor
@@ -17,11 +19,13 @@ from ..models.adapters import EstimatorClassifier, TorchClassifier
 from ..models.classifier import Classifier, as_classifier
 from ..models.committee import Committee
 from ..models.reshaped import Reshaped
+from ..models.tabular import Tabular
 from ..process_state import keeping_random_numbers, keeping_threads
+from ..tables import Table, TableSpace, is_frame
 from ..validation import Integer, check_parameters
 from .option_rules import SEED
 from .reading import read_instances
-from .surrogates import fit_other_kind, fit_surrogate
+from .surrogates import InCoordinates, fit_other_kind, fit_surrogate
 from .training import fit_classifier
 
 RETRAINED = "refitted on bootstraps"
@@ -76,6 +80,8 @@ class Bootstrap:
         return self.X[rest], self.labels[rest]
 
 
+#: converts rows to what a model is trained on
+Convert: TypeAlias = Callable[[Array], Any]
 #: trains a model anew on some rows
 Refit: TypeAlias = Callable[[Bootstrap], Classifier]
 
@@ -84,7 +90,7 @@ Refit: TypeAlias = Callable[[Bootstrap], Classifier]
 @keeping_random_numbers()
 def committee(
     model: Any,
-    X: ArrayLike | Tensor,
+    X: ArrayLike | Tensor | Any,
     y: ArrayLike | Tensor | None = None,
     n: int = 3,
     *,
@@ -104,7 +110,7 @@ def committee(
     ----------
     model : object
         The model that is explained; anything `as_classifier` takes.
-    X : array of shape (n_instances, ...)
+    X : array of shape (n_instances, ...), or data frame
         Data to train on, in the shape the model takes.
     y : array of shape (n_instances,), optional
         Their labels; default, and always for surrogates: the model's own answers.
@@ -133,9 +139,15 @@ def committee(
     [3, 3]
     """
     check_parameters("committee", RULES, {"n": n, "random_state": random_state})
-    values = read_instances(X, "X")
-    labels = None if y is None else as_labels(y, "y", len(values))
     classifier = as_classifier(model)
+    if is_frame(X):
+        table = Table.read(X)
+        space = TableSpace(table)
+        classifier = Tabular(classifier, space)
+        values = space.embed(torch.from_numpy(table.codes)).numpy()
+    else:
+        values = read_instances(X, "X")
+    labels = None if y is None else as_labels(y, "y", len(values))
     classifier.infer_classes(values, labels)
     return make_committee(
         classifier,
@@ -182,37 +194,62 @@ def make_committee(
     if isinstance(classifier, Reshaped):
         x = x.reshape(len(x), *classifier.shape)
         classifier = classifier.inner
-    refit = _find_refit(classifier)
+    convert: Convert = _as_they_are
+    if isinstance(classifier, EstimatorClassifier):
+        convert = partial(_as_model_input, classifier)
+    asked = classifier
+    if isinstance(classifier, Tabular):
+        convert = partial(_as_model_input, classifier)
+        classifier.evaluate(x[:1])  # which finds out whether it takes frames
+        classifier = classifier.inner
+    refit = _find_refit(classifier, convert)
     if refit is None or labels is None:
-        labels = classifier.predict(x)
+        labels = asked.predict(x)
     _check_labels(labels, classifier.classes)
     X = x.cpu().numpy()
     draws = [Bootstrap.draw(X, labels, random_state, number) for number in range(n)]
     if refit is not None:
         n_others = n // 3
-        members = [refit(draw) for draw in draws[n_others:]]
-        members += [
+        others = [
             fit_other_kind(getattr(classifier, "model", None), *draw.rows, modality, draw.seed)
             for draw in draws[:n_others]
         ]
+        members = [refit(draw) for draw in draws[n_others:]] + _asked_like(asked, others)
         return Committee(members, made=MIXED if n_others else RETRAINED)
-    members = [
+    surrogates = [
         fit_surrogate(number, *draw.rows, modality, draw.seed) for number, draw in enumerate(draws)
     ]
-    return Committee(members, made=SURROGATES)
+    return Committee(_asked_like(asked, surrogates), made=SURROGATES)
 
 
-def _find_refit(classifier: Classifier) -> Refit | None:
+def _asked_like(classifier: Classifier, members: list[Classifier]) -> list[Classifier]:
+    """Let models that were fitted to coordinates of a table take its frames, as the others do."""
+    if not isinstance(classifier, Tabular):
+        return members
+    return [InCoordinates(member, classifier.space) for member in members]
+
+
+def _as_they_are(rows: Array) -> Array:
+    """Return rows for a model that takes them as they are."""
+    return rows
+
+
+def _as_model_input(classifier: EstimatorClassifier | Tabular, rows: Array) -> Any:
+    """Convert rows to what a model was trained on."""
+    return classifier.as_model_input(classifier.as_input(rows))
+
+
+def _find_refit(classifier: Classifier, convert: Convert) -> Refit | None:
     """Return how to train a model of the same kind; None where nothing is known of it."""
     if isinstance(classifier, EstimatorClassifier):
         trainable = hasattr(classifier.model, "fit") and hasattr(classifier.model, "get_params")
-        return _estimator_refit(classifier) if trainable else None
+        return _estimator_refit(classifier, convert) if trainable else None
     if isinstance(classifier, TorchClassifier) and classifier.recipe is not None:
-        return _network_refit(classifier)
+        return _network_refit(classifier, convert)
     return None
 
 
-def _estimator_refit(classifier: EstimatorClassifier) -> Refit:
+def _estimator_refit(classifier: EstimatorClassifier, convert: Convert) -> Refit:
     """Clone the estimator with new seeds; of a search, the estimator it found."""
     model = getattr(classifier.model, "best_estimator_", classifier.model)
 
@@ -221,24 +258,27 @@ def _estimator_refit(classifier: EstimatorClassifier) -> Refit:
         names = [name for name in fresh.get_params() if name.split("__")[-1] == "random_state"]
         fresh.set_params(**dict.fromkeys(names, draw.seed))
         rows, labels = draw.rows
-        fresh.fit(classifier.as_model_input(classifier.as_input(rows)), labels)
+        fresh.fit(convert(rows), labels)
         return as_classifier(fresh, batch_size=classifier.batch_size)
 
     return refit
 
 
-def _network_refit(classifier: TorchClassifier) -> Refit | None:
+def _network_refit(classifier: TorchClassifier, convert: Convert) -> Refit | None:
     """Train the network again by its recipe; rows that were not drawn say when to stop."""
     recipe = classifier.recipe
     if recipe.untrained(classifier.module, 0) is None:
         return None
 
     def refit(draw: Bootstrap) -> Classifier:
-        left_out = draw.left_out
-        validation = left_out if recipe.holds_out and len(left_out[0]) else 0.0
+        rows, labels = draw.rows
+        rest, rest_labels = draw.left_out
+        holds_out = recipe.holds_out and len(rest)
+        validation = (convert(rest), rest_labels) if holds_out else 0.0
         return fit_classifier(
             recipe.untrained(classifier.module, draw.seed),
-            *draw.rows,
+            convert(rows),
+            labels,
             validation=validation,
             random_state=draw.seed,
             **recipe.options,

@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import torch
+from typing_extensions import override
+
 from ..models.classifier import Array, Classifier, as_classifier
+from ..models.verdict import Verdict
 from ..process_state import keeping_threads
+from ..tables import Table, TableSpace
 
 #: MiniRocket's kernels are nine points long.
 SHORTEST_SERIES = 9
@@ -83,6 +88,30 @@ def fit_other_kind(
     has_trees = any(word in repr(model) for word in ("Forest", "Tree", "Boosting"))
     make = next(kind for kind in kinds if (kind is _forest) != has_trees and kind is not _boosting)
     return _fit(make, X, labels, random_state)
+
+
+class InCoordinates(Classifier):
+    """Ask a model of coordinates with the frames of a table.
+
+    Parameters
+    ----------
+    inner : Classifier
+        The model.
+    space : TableSpace
+        Its coordinates.
+    """
+
+    def __init__(self, inner: Classifier, space: TableSpace) -> None:
+        super().__init__(inner.classes, inner.batch_size)
+        self.inner = inner
+        self.space = space
+        self.rows_per_evaluation = inner.rows_per_evaluation
+        self.rows_per_verdict = inner.rows_per_verdict
+
+    @override
+    def _evaluate(self, x: Any) -> Verdict:
+        table = Table.read(x, like=self.space.table)
+        return self.inner._evaluate(self.space.embed(torch.from_numpy(table.codes)))
 
 
 @keeping_threads()

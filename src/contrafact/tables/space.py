@@ -281,9 +281,9 @@ class TableSpace:
     def _on_grid(self, value: Tensor) -> Tensor:
         """Round numbers, (n, lines), to the grids of their columns; infinite ones stay."""
         fine = (value / self._fine).round() * self._fine
-        stepped = self._center + self._step * ((value - self._center) / self._step).round()
+        stepped = self._center + self._step * _nearest((value - self._center) / self._step)
         value = torch.where(self._step > 0, stepped, fine)
-        rounded = (value * self._factor).round() / self._factor
+        rounded = _nearest(value * self._factor) / self._factor
         value = torch.where(self._factor > 0, rounded, value)
         return torch.where(self._single, value.float().double(), value)
 
@@ -402,6 +402,15 @@ def _decimal_factor(space: TableSpace, i: int) -> float:
     if space.table.form.is_integer(i):
         return 1.0
     return 0.0 if column.decimals is None else 10.0**column.decimals
+
+
+def _nearest(steps: Tensor) -> Tensor:
+    """Round to whole numbers; what lies in the middle goes up, errors of rounding apart.
+
+    The middle between two values of a grid is met often, in bisections. By `round` it would depend
+    on the unit and the origin of the grid which of them is taken.
+    """
+    return (steps + (0.5 + 1e-9)).floor()
 
 
 def _fine_grid(column: Column) -> float:

@@ -2,10 +2,10 @@
 
 `check_explainer` runs named checks on small problems: every kind of model (a network, a linear
 model, a forest, ROCKET, a plain function) with every kind of data (univariate and multivariate
-series, images, rows) that the tags of an explainer admit.
+series, images, rows, tables) that the tags of an explainer admit.
 
 Which checks run with which kind of model is decided by what can make them fail. All of them run
-with every kind of data.
+with every kind of data. Tables (data frames with columns of every kind) have checks of their own.
 
 - "every_model": what depends on the model, its gradients, its precision or its plateaus. Truth of
   the result, targets, constraints, k, refinement, confidence, counted calls, the call budget, a

@@ -19,6 +19,7 @@ from .case_models import (
     PrototypeModelWithFunction,
     train,
 )
+from .table_cases import TABLE_LABELS, make_table, train_on_table
 
 #: Shape of one instance of each kind of data.
 SHAPES: dict[str, tuple[int, ...]] = {
@@ -26,6 +27,7 @@ SHAPES: dict[str, tuple[int, ...]] = {
     "multivariate": (3, 20),
     "image": (1, 8, 8),
     "row": (6,),
+    "table": (13,),
 }
 #: Modality of each kind of data.
 MODALITIES: dict[str, Modality] = {
@@ -33,6 +35,7 @@ MODALITIES: dict[str, Modality] = {
     "multivariate": "series",
     "image": "image",
     "row": "row",
+    "table": "row",
 }
 LABELS = np.array(["a", "b", "c"])
 _RULES: dict[str, Rule] = {
@@ -55,11 +58,11 @@ class Case:
         Kind of model and kind of data.
     model : object
         The trained model.
-    X_reference : array of shape (n_reference, ...)
+    X_reference : array of shape (n_reference, ...), or data frame
         Reference instances.
     y_reference : array of shape (n_reference,)
         Their labels.
-    X : array of shape (n, ...)
+    X : array of shape (n, ...), or data frame
         Instances to explain.
     labels : array of shape (n_classes,)
         Names of the model's outputs, in order.
@@ -68,9 +71,9 @@ class Case:
     model_kind: str
     data_kind: str
     model: Any
-    X_reference: Array
+    X_reference: Any
     y_reference: Array
-    X: Array
+    X: Any
     labels: Array
     _fitted_state: dict[str, Any] = field(
         default_factory=dict, init=False, repr=False, compare=False
@@ -247,6 +250,11 @@ def make_case(model_kind: str, data_kind: str) -> Case:
 @cache
 def _make_case(model_kind: str, data_kind: str) -> Case:
     """Train a model and draw its data, once."""
+    if data_kind == "table":
+        reference, labels = make_table(60, seed=1)
+        frame, _ = make_table(8, seed=2)
+        model = train_on_table(model_kind, reference, labels)
+        return Case(model_kind, data_kind, model, reference, labels, frame, TABLE_LABELS)
     X_reference, y_reference = make_data(data_kind, 36, seed=1)
     X, _ = make_data(data_kind, 6, seed=2)
     model = train(model_kind, X_reference, y_reference)

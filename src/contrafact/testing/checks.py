@@ -34,6 +34,8 @@ class Check:
     function : function of an explainer and a case
         Raises an AssertionError where the property does not hold. The first line of its docstring
         says what must hold.
+    tables : bool, default=False
+        Whether it runs on tables, and on nothing else.
 
     Examples
     --------
@@ -44,6 +46,7 @@ class Check:
 
     scope: Scope
     function: Callable[[Explainer, Case], None]
+    tables: bool = False
 
     def __call__(self, explainer: Explainer, case: Case) -> None:
         """Run the check on an unfitted explainer."""
@@ -78,13 +81,17 @@ class Check:
         return chosen or available[:1]
 
 
-def check(scope: Scope) -> Callable[[Callable[[Explainer, Case], None]], Check]:
+def check(
+    scope: Scope, *, tables: bool = False
+) -> Callable[[Callable[[Explainer, Case], None]], Check]:
     """Turn a function into a check.
 
     Parameters
     ----------
     scope : {"every_model", "two_models", "one_model", "network"}
         Kinds of model the check runs on.
+    tables : bool, default=False
+        Whether it runs on tables, and on nothing else.
 
     Returns
     -------
@@ -93,6 +100,6 @@ def check(scope: Scope) -> Callable[[Callable[[Explainer, Case], None]], Check]:
     """
 
     def decorate(function: Callable[[Explainer, Case], None]) -> Check:
-        return Check(scope, function)
+        return Check(scope, function, tables)
 
     return decorate

@@ -18,11 +18,13 @@ from . import (
     cost_checks,
     error_checks,
     invariance_checks,
+    schema_checks,
     truth_checks,
 )
 from .case_models import MODELS, PROTOTYPE_MODELS
 from .cases import MODALITIES, SHAPES, make_case
 from .checks import Check
+from .table_cases import TABLE_MODELS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,6 +36,7 @@ _MODULES = (
     committee_checks,
     cost_checks,
     error_checks,
+    schema_checks,
 )
 
 #: All checks by name, in the order they run.
@@ -87,7 +90,7 @@ def plan_checks(
     -------
     list of PlannedCell
         One cell for every kind of model with every kind of data that the tags admit. Every check
-        is in at least one cell of every kind of data.
+        is in at least one cell of every kind of data; tables have checks of their own.
 
     Examples
     --------
@@ -107,7 +110,12 @@ def plan_checks(
     for data_kind in data or SHAPES:
         kinds = tuple(_models_for(explainer, data_kind, models))
         for model_kind in kinds:
-            here = tuple(name for name in names if model_kind in CHECKS[name].models(kinds))
+            here = tuple(
+                name
+                for name in names
+                if CHECKS[name].tables == (data_kind == "table")
+                and model_kind in CHECKS[name].models(kinds)
+            )
             cells.append(PlannedCell(model_kind, data_kind, here))
     return cells
 
@@ -129,6 +137,10 @@ def _models_for(
     if modality not in tags.modalities:
         return
     if data_kind == "multivariate" and not tags.multivariate:
+        return
+    if data_kind == "table":
+        if not tags.prototype_model:
+            yield from (kind for kind in models or TABLE_MODELS if kind in TABLE_MODELS)
         return
     usual = PROTOTYPE_MODELS if tags.prototype_model else MODELS
     for model_kind in models or usual:
@@ -160,7 +172,8 @@ def check_explainer(
         Kinds of model: "torch", "linear", "forest", "rocket", "callable", "prototype"; default:
         all but the last, which is for explainers of prototype models and their only one.
     data : sequence of str, optional
-        Kinds of data: "series", "multivariate", "image", "row"; default: all that the tags admit.
+        Kinds of data: "series", "multivariate", "image", "row", "table"; default: all that the tags
+        admit.
     checks : sequence of str, optional
         Names of checks, keys of `contrafact.testing.CHECKS`; default: all.
 

@@ -1,0 +1,134 @@
+"""Make the table of the checks: a column of every kind, and models that were trained on it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..models.classifier import Array
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Kinds of model that take a table with texts.
+TABLE_MODELS = ("linear", "forest", "callable")
+TABLE_LABELS = np.array(["high", "low"])
+
+_LEVELS = ["sex", "ward", "risk"]
+_NUMBERS = ["age", "bmi", "hba1c", "dose", "prior"]
+_FLAGS = ["smokes", "color_blue", "color_green", "color_red"]
+
+
+def make_table(n: int, seed: int) -> tuple[pd.DataFrame, Array]:
+    """Draw patients: numbers, whole numbers, a grid, levels, a one-hot group, dates, gaps.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    seed : int
+        Seed of the values.
+
+    Returns
+    -------
+    frame : pandas.DataFrame
+        The rows, with labels of their own.
+    y : array of shape (n,)
+        "high" or "low".
+    """
+    import pandas as pd
+
+    rng = np.random.default_rng(seed)
+    color = rng.integers(0, 3, n)
+    hba1c = rng.normal(6.5, 1.0, n)
+    frame = pd.DataFrame(
+        {
+            "age": rng.integers(20, 85, n),
+            "bmi": rng.normal(27.0, 4.0, n).round(1),
+            "hba1c": np.where(rng.random(n) < 0.2, np.nan, hba1c),
+            "dose": 5 * rng.integers(0, 30, n),
+            "prior": pd.Series(rng.integers(0, 6, n), dtype="Int64").mask(rng.random(n) < 0.2),
+            "sex": rng.choice(["f", "m"], n),
+            "ward": rng.choice(np.array(["A", "B", "C", None], dtype=object), n),
+            "risk": pd.Categorical(
+                rng.choice(["low", "middle", "high"], n), ["low", "middle", "high"], ordered=True
+            ),
+            "smokes": rng.random(n) < 0.4,
+            "color_blue": (color == 0).astype(int),
+            "color_green": (color == 1).astype(int),
+            "color_red": (color == 2).astype(int),
+            "admitted": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 300, n), "D"),
+        }
+    )
+    frame.index = pd.Index([f"p{seed}-{row}" for row in range(n)], name="patient")
+    score = (
+        (frame["bmi"] - 27) / 4
+        + np.nan_to_num(hba1c - 6.5)
+        + 1.5 * frame["smokes"]
+        + (frame["age"] - 50) / 20
+        + (color == 2)
+        - 0.8
+    )
+    return frame, np.where(score > 0, "high", "low")
+
+
+def train_on_table(model_kind: str, frame: pd.DataFrame, y: Array) -> Any:
+    """Train a small model of one kind on the frame itself.
+
+    Parameters
+    ----------
+    model_kind : str
+        One of `TABLE_MODELS`.
+    frame : pandas.DataFrame
+        The rows.
+    y : array of shape (n,)
+        Their labels.
+
+    Returns
+    -------
+    object
+        A fitted pipeline, or a function of a frame.
+    """
+    from sklearn.compose import ColumnTransformer
+    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.impute import SimpleImputer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    columns = ColumnTransformer(
+        [
+            ("levels", OneHotEncoder(handle_unknown="ignore"), _LEVELS),
+            ("numbers", make_pipeline(SimpleImputer(), StandardScaler()), _NUMBERS),
+            ("flags", "passthrough", _FLAGS),
+        ]
+    )
+    last = (
+        RandomForestClassifier(15, random_state=0, n_jobs=1)
+        if model_kind == "forest"
+        else LogisticRegression(max_iter=500)
+    )
+    pipeline = make_pipeline(columns, last).fit(frame, y)
+    return pipeline if model_kind != "callable" else AskedInUnits(pipeline, {})
+
+
+class AskedInUnits:
+    """A function of a frame whose columns have other units than those of a model.
+
+    Parameters
+    ----------
+    model : estimator
+        The model.
+    factors : dict of str to float
+        By column, what its numbers were multiplied by.
+    """
+
+    def __init__(self, model: Any, factors: dict[str, float]) -> None:
+        self.model = model
+        self.factors = factors
+
+    def __call__(self, frame: pd.DataFrame) -> Array:
+        """Return probabilities of shape (n, classes)."""
+        own = frame.assign(**{name: frame[name] / by for name, by in self.factors.items()})
+        return np.asarray(self.model.predict_proba(own))
