@@ -26,8 +26,10 @@ from contrafact import (
     prototypes,
     report,
     search,
+    tables,
     testing,
 )
+from contrafact.testing.table_cases import make_table
 
 X = np.random.default_rng(0).normal(size=(24, 4))
 Y = (X.mean(1) > 0).astype(int)
@@ -266,6 +268,79 @@ door(
     arrays=("lower", "upper", "frozen"),
     check=check_request,
     allowed=("inf", "-inf", "one inf", "one -inf", "1e300"),
+)
+
+
+# Tables: a frame with columns of every kind, described, searched, limited.
+@cache
+def _patients():
+    return make_table(24, 0)
+
+
+def frame():
+    return _patients()[0].copy()
+
+
+def table_model(frame):
+    """P of two classes, by two columns."""
+    p = 1 / (1 + np.exp(-(frame["bmi"].to_numpy(float) - 27) / 4 - 2 * frame["smokes"].to_numpy()))
+    return np.stack([1 - p, p], 1)
+
+
+@cache
+def _fitted_to_a_table():
+    return cf.NearestUnlike().fit(table_model, frame())
+
+
+door(
+    "tables.Schema",
+    tables.Schema,
+    lambda: {"columns": (tables.Column("age", "integer"), tables.Column("bmi", "continuous"))},
+    words=("column", "group"),
+)
+door(
+    "tables.Schema.infer",
+    tables.Schema.infer,
+    lambda: {"frame": frame(), "kinds": {"age": "continuous"}},
+)
+door(
+    "tables.Column",
+    tables.Column,
+    lambda: {"name": "age", "kind": "integer", "lower": 0.0, "upper": 99.0},
+    allowed=("inf", "-inf", "1e300"),
+    words=("levels", "lower", "group", "step"),
+)
+door("tables.is_frame", tables.is_frame, lambda: {"X": frame()}, fixed=("X",))
+door(
+    "tables.join_frames",
+    tables.join_frames,
+    lambda: {"first": frame(), "second": frame()},
+    words=("frame", "X_cf"),
+)
+door(
+    "explainers.NearestUnlike.fit, frames",
+    lambda **given: cf.NearestUnlike().fit(table_model, frame(), **given).explain(frame()[:3]),
+    lambda: {"schema": tables.Schema.infer(frame())},
+    signature=lambda schema=None: None,
+    words=("schema",),
+)
+door(
+    "engine.Constraints, tables",
+    lambda **limits: _fitted_to_a_table().explain(
+        frame()[:3], constraints=cf.Constraints(**limits)
+    ),
+    lambda: {
+        "frozen": ["sex"],
+        "bounds": {"hba1c": (4, 9)},
+        "increasing": ["age"],
+        "decreasing": ["dose"],
+        "max_changed": 4,
+        "relations": ["age >= prior"],
+        "forbidden": {"sex": [("f", "m")]},
+    },
+    signature=cf.Constraints,
+    fixed=("lower", "upper", "max_step"),
+    words=("column", "max_step"),
 )
 door(
     "engine.Budget",
@@ -961,6 +1036,10 @@ door(
 #: Public names that no user calls with values of their own: records that functions return, bases of
 #: classes, parts of the engine that methods get ready-made, and commands that start processes.
 NOT_DOORS = {
+    "Relation",
+    "Table",
+    "TableSpace",
+    "check_columns",
     "__version__",
     "Autoencoder",
     "Candidates",

@@ -28,6 +28,7 @@ PACKAGES = (
     "prototypes",
     "report",
     "search",
+    "tables",
     "testing",
 )
 SHARES = counts(N_CASES)

@@ -103,7 +103,12 @@ def _first_verdict(
 
 
 def _seeding(instances: Instances) -> Array:
-    """Return the numbers that seeds depend on: without those that stand for fixed values."""
+    """Return the numbers that seeds depend on.
+
+    Those of a table are rounded, so that units do not matter, and without those that stand for
+    fixed values, which depend on what was read before.
+    """
     if instances.space is None:
         return instances.values
-    return np.where(instances.space.is_fixed.numpy(), 0.0, instances.values)
+    rounded = instances.values.round(6) + 0.0  # without negative zeros
+    return np.where(instances.space.is_fixed.numpy(), 0.0, rounded)

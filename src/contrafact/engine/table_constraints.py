@@ -49,7 +49,7 @@ def table_limits(constraints: Constraints | None, space: TableSpace) -> TableLim
         frozen=_frozen(asked, schema),
         rising=_directed(asked, schema, "increasing"),
         falling=_directed(asked, schema, "decreasing"),
-        max_changed=asked.max_changed,
+        max_changed=None if asked.max_changed is None else min(asked.max_changed, len(schema)),
         relations=_relations(asked, schema),
         forbidden=_forbidden(asked, schema),
         linked=_linked(asked, schema),

@@ -61,6 +61,9 @@ def join_frames(first: Any, second: Any) -> Any:
     ValueError
         If the columns or their types differ.
     """
+    for name, frame in (("first", first), ("second", second)):
+        if not is_frame(frame):
+            raise TypeError(f"{name} must be a data frame of pandas or polars, got {brief(frame)}.")
     if list(first.columns) != list(second.columns) or type(first) is not type(second):
         raise ValueError("X_cf must be a frame with the columns of X.")
     parts = [nw.from_native(frame, eager_only=True) for frame in (first, second)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -130,14 +131,19 @@ def _number_column(raw: RawColumn, kind: Kind, missing: bool) -> Column:
     step = None
     if kind in ("integer", "step"):
         step = _grid(np.unique(known)) if kind == "step" else 1.0
-        center = lower + step * float(np.rint((center - lower) / step))
+    decimals = _decimals(known)
+    grid = step or (None if decimals is None else 10.0**-decimals)
+    if grid is not None:
+        # On the grid; of two values in the middle the upper one, whatever the unit.
+        steps = math.floor((center - lower) / grid + 0.5 + 1e-9)
+        center = round(lower + grid * steps, 15 if decimals is None else decimals)
     return Column(
         raw.name,
         kind,
         lower=lower,
         upper=float(known.max()),
         step=step,
-        decimals=_decimals(known),
+        decimals=decimals,
         scale=_unit(known),
         center=center,
         missing=missing,

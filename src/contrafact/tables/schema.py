@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from typing_extensions import Self
 
-from ..validation import Nothing, Satisfies, brief, check_parameters
+from ..validation import Instance, ListOf, Nothing, Satisfies, brief, check_parameters
 from .columns import KINDS, Column, Kind
 from .frames import RawColumn, is_frame, read_columns
 from .inference import infer_column, infer_groups
 
+_RULES = {
+    "columns": ListOf(Instance(Column), "Column objects"),
+    "open_groups": Satisfies(
+        lambda given: (
+            isinstance(given, (list, tuple, Set)) and all(isinstance(name, str) for name in given)
+        ),
+        "a collection of names of one-hot groups",
+    ),
+}
 _KINDS = Nothing() | Satisfies(
     lambda given: (
         isinstance(given, Mapping)
@@ -54,11 +63,10 @@ class Schema:
     open_groups: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
+        check_parameters("Schema", _RULES, vars(self))
         columns = tuple(self.columns)
-        wrong = [column for column in columns if not isinstance(column, Column)]
-        if wrong or not columns:
-            given = brief(wrong[0]) if wrong else "none"
-            raise TypeError(f"Schema: columns must be Column objects, at least one, got {given}.")
+        if not columns:
+            raise ValueError("Schema: columns must be Column objects, at least one, got none.")
         names = [column.name for column in columns]
         repeated = [name for name in names if names.count(name) > 1]
         if repeated:

@@ -128,6 +128,8 @@ class Table:
             raise TypeError(
                 f"{argument} must be a data frame of pandas or polars, got {brief(frame)}."
             )
+        if schema is not None and not isinstance(schema, Schema):
+            raise TypeError(f"schema must be a Schema, got {brief(schema)}.")
         raw = read_columns(frame, argument)
         if schema is None:
             schema = Schema.of_columns(raw, argument) if like is None else like.schema
