@@ -97,6 +97,21 @@ class Limits(ABC):
         """Return the limits of some instances, in their order; most limits hold for all."""
         return self
 
+    def keeping(self, parts: Tensor) -> Self:
+        """Return limits under which some parts of each instance stay as they are.
+
+        Parameters
+        ----------
+        parts : Tensor of bool, shape (n, parts)
+            Columns and one-hot groups, by instance.
+
+        Returns
+        -------
+        Limits
+            Limits of the rows of a table; arrays have no parts.
+        """
+        raise NotImplementedError
+
     def allows(self, x_cf: Tensor, x: Tensor) -> Tensor:
         """Return the mask of the candidates that keep every limit."""
         kept = self.check(x_cf, x)

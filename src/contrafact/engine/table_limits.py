@@ -41,6 +41,8 @@ class TableLimits(Limits):
         By column, how it follows from a frame.
     words : str
         What was asked for, for messages.
+    kept : Tensor of bool, shape (n, columns), optional
+        Values of each instance that a search leaves as they are, see `keeping`.
     """
 
     space: TableSpace
@@ -54,12 +56,18 @@ class TableLimits(Limits):
     forbidden: dict[int, Tensor]
     linked: dict[int, Callable[[Any], Any]]
     words: str
+    kept: Tensor | None = None
 
     @override
     def take(self, rows: Tensor) -> Self:
+        kept = None if self.kept is None else self.kept[rows]
         if len(self.lower) == 1:
-            return self
-        return replace(self, lower=self.lower[rows], upper=self.upper[rows])
+            return self if kept is None else replace(self, kept=kept)
+        return replace(self, lower=self.lower[rows], upper=self.upper[rows], kept=kept)
+
+    @override
+    def keeping(self, parts: Tensor) -> Self:
+        return replace(self, kept=parts[:, self.space.part_of_column])
 
     @override
     def check_size(self, n: int) -> None:
@@ -182,6 +190,8 @@ class TableLimits(Limits):
     def _may_not_change(self, new: Tensor, own: Tensor) -> Tensor:
         """Return which values have to stay: frozen ones, and moves that are not allowed."""
         stays = self.frozen | (new.isnan() & ~own.isnan())
+        if self.kept is not None:
+            stays |= self.kept
         stays[:, self.space.fixed_columns] = True
         stays[:, list(self.linked)] = True
         for column, moves in self.forbidden.items():
@@ -201,6 +211,21 @@ class TableLimits(Limits):
         for columns in self.space.group_columns:
             mask[columns] = True
         return mask
+
+    def changed_parts(self, x_cf: Tensor, x: Tensor) -> Tensor:
+        """Return which parts candidates change; linked columns do not count.
+
+        Parameters
+        ----------
+        x_cf, x : Tensor of shape (n, coordinates)
+            Candidates and their instances.
+
+        Returns
+        -------
+        Tensor of bool, shape (n, parts)
+            Columns and one-hot groups.
+        """
+        return self._changed_parts(self.space.codes(x_cf), self.space.codes(x))
 
     def _changed_parts(self, new: Tensor, own: Tensor) -> Tensor:
         """Return which parts were changed, (n, parts); linked columns do not count."""

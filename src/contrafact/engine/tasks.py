@@ -185,7 +185,11 @@ class Tasks(SeededDraws, RowReports):
     def feasible_set(self) -> Limits | None:
         """The limits on candidates, one for each task; None where there are none."""
         limits = self.oracle.feasible_set
-        return None if limits is None else limits.take(self.row)
+        if limits is None:
+            return None
+        limits = limits.take(self.row)
+        kept = self.attached.get("kept_parts")
+        return limits if kept is None else limits.keeping(kept)
 
     @property
     def confidence(self) -> float | None:
@@ -272,6 +276,21 @@ class Tasks(SeededDraws, RowReports):
             if len(tensor) != len(self):
                 raise ValueError(f"{name} has {len(tensor)} entries for {len(self)} tasks.")
         return replace(self, attached={**self.attached, **values})
+
+    def keeping(self, parts: Tensor) -> Tasks:
+        """Let a search leave some columns or one-hot groups of each row as they are.
+
+        Parameters
+        ----------
+        parts : Tensor of bool, shape (n, parts)
+            What stays, in the numbering of `TableSpace.part`.
+
+        Returns
+        -------
+        Tasks
+            Tasks whose limits say so.
+        """
+        return self.attach(kept_parts=parts)
 
     def with_goal(self, goal: float | Tensor) -> Tasks:
         """Aim at P(target) >= goal where the request asks for less."""

@@ -11,9 +11,10 @@ from typing_extensions import override
 from ..engine import Candidates, Tasks
 from ..guides import Guide, NearestUnlikeCluster, NearestUnlikeNeighbor
 from ..numerics import ceil_div
-from ..search import first_on_line, segment_ids, smallest_level
-from ..search.segments import count_segments
+from ..search import first_on_line, smallest_level
+from ..search.segments import count_segments, task_segments
 from ..validation import Boolean, Integer, OneOf
+from .support.feasible_guides import feasible_guides
 from .support.guided import (
     METRIC_RULE,
     OLD_GUIDE_NAMES,
@@ -153,7 +154,7 @@ class RandomMask(GuidedExplainer):
     @override
     def _explain(self, tasks: Tasks) -> Candidates:
         width = 1 if tasks.modality == "row" else ceil_div(tasks.shape[-1], self.n_segments)
-        segment = segment_ids(tasks.shape, width).to(tasks.row.device)
+        segment = task_segments(tasks, width)
         n_segments = count_segments(segment)
         random_order = tasks.uniform(n_segments).argsort(1)
 
@@ -185,6 +186,8 @@ class RandomTarget(FallbackExplainer):
     @override
     def _explain(self, tasks: Tasks) -> Candidates:
         instances = tasks.per_instance()
+        if tasks.space is not None:
+            return self._explain_rows(instances)
         is_member = self._members(instances)
         self._tell_shortage(instances, is_member.sum(1))
         priority = instances.uniform(len(self.guide_.candidates_))
@@ -194,6 +197,16 @@ class RandomTarget(FallbackExplainer):
         index = chosen[position, slot]
         tasks = instances.take(position)
         return tasks.candidates(tasks.project(self.guide_.candidates_[index]), guide_index=index)
+
+    def _explain_rows(self, instances: Tasks) -> Candidates:
+        """Return random rows of a table that are of the class within the constraints."""
+        priority = instances.uniform(len(self.guide_.candidates_))
+        guides = feasible_guides(instances, self.guide_, instances.k, priority=priority)
+        self._tell_shortage(instances, guides.found.sum(1))
+        position, slot = guides.found.nonzero(as_tuple=True)
+        tasks = instances.take(position)
+        index = guides.index[position, slot]
+        return tasks.candidates(guides.x[position, slot], guide_index=index)
 
     def _members(self, tasks: Tasks) -> Tensor:
         """Return which reference rows are in the target class, confidently where there are such."""

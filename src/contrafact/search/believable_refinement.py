@@ -12,6 +12,8 @@ from ..engine.acceptance import AcceptanceTest
 from ..numerics import broadcast_rows
 from ..numerics.differences import RealDifferences
 from .bisection import MakeCandidate, smallest_level
+from .row_edits import reduce_numbers
+from .segments import as_rows
 from .stretches import changed_values, count_stretches, stretch_ids, stretch_lengths
 
 #: no stretch of a series is left shorter than this, unless it was
@@ -154,7 +156,7 @@ def _drop_most(tasks: Tasks, level: Tensor) -> Tensor:
     dropped = tasks["place"] <= (tasks["count"] - level)[:, None]
     ids = tasks["stretch"]
     at_places = dropped.gather(1, ids.flatten(1)).reshape(ids.shape)
-    return torch.where(at_places, tasks.x, tasks["x_cf"])
+    return as_rows(tasks, torch.where(at_places, tasks.x, tasks["x_cf"]))
 
 
 def _expendable_stretches(tasks: Tasks) -> tuple[Tensor, Tensor]:
@@ -189,7 +191,7 @@ def _lead_without(tasks: Tasks, task: Tensor, stretch: Tensor) -> Tensor:
     for part in able.split(max(1, MAX_ELEMENTS // tasks.x[0].numel())):
         trying = tasks.take(task[part])
         dropped = trying["stretch"] == broadcast_rows(stretch[part], trying["stretch"])
-        trial = torch.where(dropped, trying.x, trying["x_cf"])
+        trial = as_rows(trying, torch.where(dropped, trying.x, trying["x_cf"]))
         verdict = trying.ask(trial)
         accepted = trying.accepts(trial, verdict)
         lead[part] = torch.where(accepted, trying.lead(verdict), -torch.inf)
@@ -324,7 +326,9 @@ def _first_and_end(mask: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _reduce_amplitude(tasks: Tasks, x_cf: Tensor) -> Tensor:
-    """Scale each edit down by bisection."""
+    """Scale each edit down by bisection; in rows of tables, each number."""
+    if tasks.space is not None:
+        return reduce_numbers(tasks, x_cf)
 
     def scaled(tasks: Tasks, level: Tensor) -> Tensor:
         share = broadcast_rows(level.to(tasks.x) / AMPLITUDE_LEVELS, tasks.x)
@@ -343,7 +347,8 @@ def _reduce_amplitude(tasks: Tasks, x_cf: Tensor) -> Tensor:
 def _ids(tasks: Tasks, x_cf: Tensor) -> Tensor:
     """Give numbers to the stretches of edits."""
     changed = changed_values(x_cf, tasks.x, tasks.modality)
-    return stretch_ids(changed, tasks.modality)
+    part = None if tasks.space is None else tasks.space.part
+    return stretch_ids(changed, tasks.modality, part)
 
 
 def _size(tasks: Tasks, x_cf: Tensor) -> Tensor:

@@ -23,7 +23,8 @@ from ..numerics.differences import RealDifferences
 from ..validation import Instance, OneOf, check_parameters
 from .believable_refinement import shrink_stretches
 from .bisection import smallest_level
-from .segments import count_segments, segment_ids, sum_by_segment
+from .row_edits import reduce_numbers
+from .segments import as_rows, count_segments, sum_by_segment, task_segments
 
 RULES = {
     "result": Instance(Counterfactuals),
@@ -257,7 +258,7 @@ class Edits:
         Tensor of int
             Positions of the edits that became smaller.
         """
-        chunk_of = segment_ids(self.tasks.shape, width).to(self.x_cf.device)
+        chunk_of = task_segments(self.tasks, width)
         if count_segments(chunk_of) < 2:
             return which[:0]
         tasks = self.tasks.take(which).attach(x_cf=self.x_cf[which])
@@ -288,7 +289,10 @@ class Edits:
         return which[after < before]
 
     def reduce_amplitude(self) -> None:
-        """Scale each edit down by bisection."""
+        """Scale each edit down by bisection; in rows of tables, each number."""
+        if self.tasks.space is not None:
+            self.x_cf = reduce_numbers(self.tasks, self.x_cf)
+            return
 
         def scaled(tasks: Tasks, level: Tensor) -> Tensor:
             share = broadcast_rows(level.to(tasks.x) / AMPLITUDE_LEVELS, tasks.x)
@@ -344,7 +348,7 @@ def _lead_without(
     for part in able.split(max(1, MAX_ELEMENTS // chunk_of.numel())):
         trying = tasks.take(task[part])
         undone = chunk_of == broadcast_rows(chunk[part], trying.x)
-        trial = torch.where(undone, trying.x, trying["x_cf"])
+        trial = as_rows(trying, torch.where(undone, trying.x, trying["x_cf"]))
         if trying.feasible_set is not None:
             allowed = trying.feasible_set.allows(trial, trying.x)
             part = part[allowed]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from ..engine import Tasks
 from ..numerics import ceil_div
 from ..validation import Boolean, Integer, Rule, Satisfies, check_parameters
 
@@ -65,6 +66,47 @@ def segment_ids(
     patch_column = torch.arange(image_width) // width
     patches_across = ceil_div(image_width, width)
     return (patch_row[:, None] * patches_across + patch_column).expand(shape).clone()
+
+
+def task_segments(tasks: Tasks, width: int = 1) -> Tensor:
+    """Assign every value of the tasks' instances to a segment; of tables, every coordinate.
+
+    Parameters
+    ----------
+    tasks : Tasks
+        The tasks.
+    width : int, default=1
+        As in `segment_ids`; of tables, how many neighboring columns or one-hot groups.
+
+    Returns
+    -------
+    Tensor of int, shape of one instance
+        Segment numbers from 0. Coordinates of one column or one-hot group are never separated.
+    """
+    if tasks.space is None:
+        return segment_ids(tasks.shape, width).to(tasks.row.device)
+    return tasks.space.part // width
+
+
+def as_rows(tasks: Tasks, x_cf: Tensor) -> Tensor:
+    """Bring candidates made of pieces of rows to rows of the table; arrays stay as they are.
+
+    What is copied or undone piece by piece keeps the schema, but a linked column has to follow,
+    and a relation may ask for more.
+
+    Parameters
+    ----------
+    tasks : Tasks
+        What the candidates are for.
+    x_cf : Tensor of shape (n, *shape)
+        The candidates.
+
+    Returns
+    -------
+    Tensor of shape (n, *shape)
+        Rows within the constraints, or the arrays that were given.
+    """
+    return x_cf if tasks.space is None else tasks.project(x_cf)
 
 
 def count_segments(segment: Tensor) -> int:

@@ -32,11 +32,11 @@ def changed_values(x_cf: Tensor, x: Tensor, modality: Modality) -> Tensor:
     return size > CHANGE_TOLERANCE * largest
 
 
-def stretch_ids(changed: Tensor, modality: Modality) -> Tensor:
+def stretch_ids(changed: Tensor, modality: Modality, part: Tensor | None = None) -> Tensor:
     """Give numbers to the stretches of every edit.
 
     A stretch is a maximal run of time steps of which some channel changed, a patch of changed
-    pixels that touch (diagonally too), or one feature.
+    pixels that touch (diagonally too), or one feature; of tables, one column or one-hot group.
 
     Parameters
     ----------
@@ -44,6 +44,8 @@ def stretch_ids(changed: Tensor, modality: Modality) -> Tensor:
         The values that changed.
     modality : {"series", "image", "row"}
         Kind of data.
+    part : Tensor of int, shape (coordinates,), optional
+        For rows of a table, the column or one-hot group of each coordinate.
 
     Returns
     -------
@@ -57,6 +59,10 @@ def stretch_ids(changed: Tensor, modality: Modality) -> Tensor:
     >>> stretch_ids(changed, "series").tolist()
     [[[1, 1, 0, 2]]]
     """
+    if part is not None:
+        count = torch.zeros(len(changed), int(part.max()) + 1, dtype=torch.long)
+        whole = count.index_add_(1, part, changed.long()) > 0
+        return (whole.cumsum(1) * whole)[:, part]
     if modality == "row":
         return changed.cumsum(1) * changed
     places = changed.any(dim=1, keepdim=True)

@@ -210,6 +210,31 @@ class TableSpace:
         mask[self._line_places] = ~self._is_boolean
         return mask
 
+    @property
+    def graded(self) -> Tensor:
+        """Mask of the parts with values in between: numbers, levels in an order; (parts,)."""
+        mask = torch.zeros(len(self.part_names), dtype=torch.bool)
+        for column, part in zip(self.schema, self.part_of_column.tolist(), strict=True):
+            is_single = column.group is None
+            mask[part] = is_single and (column.is_numeric or column.kind == "ordered")
+        return mask
+
+    def any_coordinate(self, mask: Tensor) -> Tensor:
+        """Return which parts have a coordinate in a mask.
+
+        Parameters
+        ----------
+        mask : Tensor of bool, shape (n, coordinates)
+            Some coordinates.
+
+        Returns
+        -------
+        Tensor of bool, shape (n, parts)
+            True where any coordinate of the part is in the mask.
+        """
+        count = torch.zeros(len(mask), len(self.part_names), dtype=torch.long)
+        return count.index_add_(1, self.part, mask.long()) > 0
+
     def on_lines(self, codes: Tensor, x: Tensor) -> Tensor:
         """Replace the coordinates of numbers.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass
 from typing import Literal
 
 import torch
@@ -18,6 +17,7 @@ from ...models.verdict import Verdict
 from ...search import first_on_line
 from ...validation import Instance, OneOf
 from .explainer import Explainer
+from .feasible_guides import FoundGuides, feasible_guides
 
 Metric = Literal["euclidean", "dtw"]
 GuideKind = Literal["neighbor", "cluster", "prototype", "median"]
@@ -67,27 +67,6 @@ def make_guide(kind: GuideKind | Guide, metric: Metric) -> Guide:
     if kind == "cluster":
         return NearestUnlikeCluster()
     return NearestUnlikePrototype(diverse=True)
-
-
-@dataclass(frozen=True)
-class FoundGuides:
-    """Guides of some tasks.
-
-    Parameters
-    ----------
-    x : Tensor of shape (n, k, *shape)
-        The points; where there are fewer than k, the instance itself fills up.
-    index : Tensor of int, shape (n, k)
-        Number of each among the reference rows, clusters or prototypes; -1 where there is none.
-    """
-
-    x: Tensor
-    index: Tensor
-
-    @property
-    def found(self) -> Tensor:
-        """Mask of the guides there are, (n, k)."""
-        return self.index >= 0
 
 
 class FallbackExplainer(Explainer):
@@ -151,14 +130,20 @@ class FallbackExplainer(Explainer):
         return distance
 
     def _find_guides(self, tasks: Tasks, k: int = 1) -> FoundGuides:
-        """Find k guides for each task, as firm and as convincing as asked where there are such."""
+        """Find k guides for each task, as firm and as convincing as asked where there are such.
+
+        Guides of rows of tables keep the constraints, see `feasible_guides`.
+        """
+        preferred = self._convincing_guides(tasks)
+        if tasks.space is not None:
+            return feasible_guides(tasks, self.guide_, k, preferred=preferred)
         target = self.classifier_.classes[tasks.target.cpu().numpy()]
         arrays, index = self.guide_.guide(
             tasks.x,
             target,
             k,
             confidence=tasks.confidence,
-            preferred=self._convincing_guides(tasks),
+            preferred=preferred,
         )
         return FoundGuides(arrays, index)
 
