@@ -79,7 +79,10 @@ class TableLimits(Limits):
 
     @override
     def describe(self) -> str:
-        return self.words
+        if self.kept is None:
+            return self.words
+        kept = "a column of each earlier option kept"
+        return f"{self.words}, {kept}" if self.words else kept
 
     @override
     def finish(self, final: Array, original: Array, found: Array) -> Array:

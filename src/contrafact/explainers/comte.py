@@ -13,8 +13,9 @@ from ..guides import Guide, NearestUnlikeNeighbor
 from ..models.classifier import Array
 from ..numerics import occurrence
 from ..search import best_known
+from ..search.segments import count_segments, sum_by_segment
 from ..validation import OneOf
-from .support.channel_sets import ChannelSets
+from .support.channel_sets import ChannelSets, channels_of
 from .support.guided import METRIC_RULE, FallbackExplainer, Metric
 from .support.importance import MAX_ELEMENTS
 from .support.option_rules import COUNT, STEPS
@@ -28,7 +29,7 @@ class CoMTE(FallbackExplainer):
     for several distractors n of the target class; of what is found for them, the fewest channels
     win, then the smallest change. All channels are n itself, so there is always a valid answer once
     there is a distractor: being valid goes before being small. With feature rows every feature is a
-    channel.
+    channel; with tables, every column and one-hot group.
 
     On a series of one channel there is nothing to choose: the answer is another series of the
     target class, as with `NearestUnlike`. `fit` warns of it.
@@ -114,15 +115,17 @@ class CoMTE(FallbackExplainer):
             starts=self._random_sets(instances, n_distractors).flatten(0, 1),
         )
         # Whole instances at a time, so that what one may spend does not depend on the others.
-        size = n_distractors * tasks.shape[0] * tasks.oracle.question.x[0].numel()
+        n_channels = count_segments(channels_of(tasks))
+        size = n_distractors * n_channels * tasks.oracle.question.x[0].numel()
         instances_at_once = max(1, MAX_ELEMENTS // size)
         parts = pairs.split(n_distractors * instances_at_once)
         return Candidates.concat([self._search_channels(part) for part in parts])
 
     def _random_sets(self, tasks: Tasks, n_distractors: int) -> Tensor:
         """Draw starts of the hill climbing, (n, distractors, restarts, channels)."""
-        shape = (n_distractors, self.n_restarts, tasks.shape[0])
-        draws = tasks.uniform(n_distractors * self.n_restarts * tasks.shape[0])
+        n_channels = count_segments(channels_of(tasks))
+        shape = (n_distractors, self.n_restarts, n_channels)
+        draws = tasks.uniform(n_distractors * self.n_restarts * n_channels)
         chosen = draws.reshape(len(tasks), *shape) < 0.5
         chosen[:, :, 0] = True  # the distractor itself is a start that is accepted
         return chosen
@@ -146,9 +149,9 @@ class CoMTE(FallbackExplainer):
         if tasks.feasible_set is not None:
             # Within the constraints a distractor may leave its class.
             x_cf = best_known(tasks, x_cf)
-        edit = (x_cf - tasks.x).abs().unsqueeze(-1).flatten(2)  # (pairs, channels, values)
-        channels = (edit > 0).any(2)
-        size = edit.mean((1, 2))
+        edit = (x_cf - tasks.x).abs()
+        channels = sum_by_segment((edit > 0).float(), sets.channel) > 0
+        size = edit.flatten(1).mean(1)
         cost = channels.sum(1) + size / (1 + size) + sets.n_channels * ~sets.accepted
         by_cost = cost.argsort(stable=True)
         row_by_cost = tasks.row[by_cost]

@@ -15,6 +15,7 @@ from ..numerics import occurrence
 from ..numerics.differences import RealDifferences
 from ..search.stretches import stretch_ids
 from ..validation import OneOf
+from .support.column_grafts import graft_columns
 from .support.donor_pool import DonorKnowledge, WayToDonors, good_donors
 from .support.graft_tests import LooksReal, SurvivesNoise
 from .support.grafting import (
@@ -24,7 +25,8 @@ from .support.grafting import (
     graft_patches,
     graft_windows,
 )
-from .support.guided import FallbackExplainer, FoundGuides
+from .support.feasible_guides import FoundGuides
+from .support.guided import FallbackExplainer, within_limits
 from .support.option_rules import COUNT, STEPS
 
 Level = Literal["smallest", "steady", "lasting"]
@@ -136,11 +138,20 @@ class Graft(FallbackExplainer):
         return "auto" if self.level == "lasting" or self.spread == "front" else None
 
     @override
+    def _searches_option_by_option(self) -> bool:
+        return self.spread == "different"
+
+    @override
     def _fit(self, X: Tensor, y: Array | None) -> None:
         if self._default_committee() == "auto":
             self._find_committee("auto")  # its models are trained here, not at the first question
         verdict = self.classifier_.reference_verdict(X)
         self.donor_rows_ = good_donors(X, y, verdict, self.classifier_.classes)
+        if self.space_ is not None:
+            # Constraints may leave no good donor; then any other row of the class will do.
+            self.is_good_donor_ = torch.zeros(len(X), dtype=torch.bool)
+            self.is_good_donor_[self.donor_rows_] = True
+            self.donor_rows_ = torch.arange(len(X))
         super()._fit(X[self.donor_rows_], None if y is None else y[self.donor_rows_.numpy()])
         donors = self.guide_.candidates_
         self.knowledge_ = DonorKnowledge.of(self.classifier_, donors, verdict[self.donor_rows_])
@@ -149,6 +160,8 @@ class Graft(FallbackExplainer):
             self.differences_ = RealDifferences.of(X)
         places = (0, *range(2, X.ndim))  # all but the channels, or the features of rows
         self.scale_ = X.std(dim=places, correction=0, keepdim=True)[0]
+        if self.space_ is not None:
+            self.scale_ = self.scale_ * self.space_.is_line  # there is no noise on categories
         self.value_range_ = (X.amin(places, keepdim=True)[0], X.amax(places, keepdim=True)[0])
         self.survives_noise_ = SurvivesNoise(self.scale_, SIGMA, DRAWS, LEAST_DRAWS)
 
@@ -183,10 +196,15 @@ class Graft(FallbackExplainer):
             donors = self._find_guides(part, n_donors)
             has_donor = donors.found[:, 0]
             part.refuse(
-                ~has_donor, "the reference data hold no guide that the model puts in the class"
+                ~has_donor,
+                "the reference data hold no guide that the model puts in the class"
+                + within_limits(part),
             )
-            way = self.knowledge_.way_to(part, donors)
-            grafted = self._graft(part, donors, way, level, n_turns)
+            if part.space is None:
+                way = self.knowledge_.way_to(part, donors)
+                grafted = self._graft(part, donors, way, level, n_turns)
+            else:
+                grafted = [self._graft_columns(part, donors, level)] * n_turns
             parts.append([self._with_reference_rows(entry, donors.index) for entry in grafted])
         found = []
         for number in range(n_turns):
@@ -215,6 +233,23 @@ class Graft(FallbackExplainer):
                 tasks, donors, way, self.value_range_, noise, self.max_rows, n_turns
             )
         return graft_features(tasks, donors, way, self.scale_, noise, n_turns)
+
+    def _graft_columns(self, tasks: Tasks, donors: FoundGuides, level: Level) -> Grafted:
+        """Graft columns of donors into rows of a table."""
+        noise = None if level == "smallest" else self.survives_noise_
+        is_donor = donors.found[..., None]
+        # The constraints apply to what is exchanged, not to donors as a whole.
+        values = self.guide_.candidates_[donors.index.clamp(min=0)]
+        values = torch.where(is_donor, values, tasks.x[:, None])
+        grafts = graft_columns(tasks, donors, values, noise)
+        return Grafted.of_values(tasks, grafts, grafts.donor)
+
+    @override
+    def _convincing_guides(self, tasks: Tasks) -> Tensor | None:
+        convincing = super()._convincing_guides(tasks)
+        if tasks.space is None:
+            return convincing
+        return self.is_good_donor_ if convincing is None else convincing & self.is_good_donor_
 
     def _donors_at_most(self, n_subsets: int) -> int:
         """Return the donors per instance: fewer where each is tried in many sets of channels."""

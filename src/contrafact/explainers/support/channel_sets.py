@@ -7,6 +7,7 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from ...engine import Tasks
+from ...search.segments import count_segments, sum_by_segment
 
 
 class ChannelSets:
@@ -30,7 +31,8 @@ class ChannelSets:
 
     def __init__(self, tasks: Tasks) -> None:
         self.tasks = tasks
-        self.n_channels = tasks.shape[0]
+        self.channel = channels_of(tasks)
+        self.n_channels = count_segments(self.channel)
         device = tasks.row.device
         self.chosen = torch.ones(
             len(tasks),
@@ -44,7 +46,7 @@ class ChannelSets:
             dtype=torch.float64,
             device=device,
         )
-        difference = (tasks.guide - tasks.x).abs().unsqueeze(-1).flatten(2).sum(2).double()
+        difference = sum_by_segment((tasks.guide - tasks.x).abs(), self.channel).double()
         largest = difference.amax(1, keepdim=True).clamp_min(1e-300)
         self._tie_break = 1e-9 * difference / largest
 
@@ -55,7 +57,7 @@ class ChannelSets:
 
     def result(self) -> Tensor:
         """Return the best sets as instances; all channels where no set was accepted."""
-        return _swap(self.tasks, self.chosen | ~self.accepted[:, None])
+        return self._swap(self.tasks, self.chosen | ~self.accepted[:, None])
 
     def grow(self) -> None:
         """Add the channel with the largest gain until accepted, then take back those not needed."""
@@ -121,15 +123,24 @@ class ChannelSets:
 
     def _merit(self, tasks: Tasks, chosen: Tensor) -> Tensor:
         """Score sets: in (−1, 1) by the target's lead where not accepted, else above 1."""
-        x_cf = _swap(tasks, chosen)
+        x_cf = self._swap(tasks, chosen)
         verdict = tasks.ask(x_cf, cached=True)
         lead = tasks.lead(verdict)
         fewer = self.n_channels + 1 - chosen.sum(1)
         return lead / (1 + lead.abs()) + 2 * fewer * tasks.accepts(x_cf, verdict)
 
 
-def _swap(tasks: Tasks, chosen: Tensor) -> Tensor:
-    """Take the chosen channels from the distractors."""
-    axes = [1] * (tasks.x.ndim - 2)
-    taken = chosen.reshape(*chosen.shape, *axes)
-    return tasks.project(torch.where(taken, tasks.guide, tasks.x))
+    def _swap(self, tasks: Tasks, chosen: Tensor) -> Tensor:
+        """Take the chosen channels from the distractors."""
+        return tasks.project(torch.where(chosen[:, self.channel], tasks.guide, tasks.x))
+
+
+def channels_of(tasks: Tasks) -> Tensor:
+    """Return the channel of each value, of the shape of an instance.
+
+    A feature of a row is a channel, and so is a column or one-hot group of a table.
+    """
+    if tasks.space is not None:
+        return tasks.space.part
+    number = torch.arange(tasks.shape[0], device=tasks.row.device)
+    return number.reshape(-1, *[1] * (len(tasks.shape) - 1)).expand(tasks.shape)

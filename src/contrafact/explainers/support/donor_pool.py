@@ -13,7 +13,7 @@ from ...guides.guide import to_numpy
 from ...models.classifier import Array, Classifier
 from ...models.verdict import Verdict, lead
 from .graft_tests import LEAST_PROBABILITY, log_lead
-from .guided import FoundGuides
+from .feasible_guides import FoundGuides
 from .slopes_toward import discriminant_slopes, log_odds_gradient, scaled_slopes
 
 #: neighbors that have to agree with a donor's class

@@ -39,6 +39,7 @@ from ...process_state import keeping_random_numbers
 from ...search.refinement import refiner
 from ...tables import Schema
 from ...validation import Rule, check_parameters
+from .options import search_options
 from .reference_classes import check_classes
 
 #: numbers a method works on at once; larger requests are split, which changes no result
@@ -115,6 +116,10 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
     def _default_committee(self) -> Literal["auto"] | None:
         """Return the committee of a request that names none."""
         return None
+
+    def _searches_option_by_option(self) -> bool:
+        """Whether k > 1 counterfactuals of rows of tables are k searches, see `search_options`."""
+        return True
 
     @classmethod
     def _get_test_params(cls) -> list[dict[str, Any]]:
@@ -316,14 +321,19 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
         searched = oracle.states.pending().to(oracle.question.x.device)
         pending = searched.nonzero().flatten()
 
-        def work(positions: Tensor) -> Candidates:
-            tasks = self._prepare(Tasks.start(oracle, pending[positions]))
-            candidates = self._explain(tasks)
+        def search(tasks: Tasks) -> Candidates:
+            candidates = self._explain(self._prepare(tasks))
             self._check_info(candidates)
             if request.refinement is None:
                 return candidates
             refine = refiner(request.refinement, self._real_differences(request))
             return replace(candidates, x=refine(candidates.tasks, candidates.x))
+
+        def work(positions: Tensor) -> Candidates:
+            tasks = Tasks.start(oracle, pending[positions])
+            if tasks.space is None or tasks.k == 1 or not self._searches_option_by_option():
+                return search(tasks)
+            return search_options(search, tasks)
 
         done = isolate(work, len(pending), request.on_error)
         for position, error in done.exceptions.items():

@@ -14,9 +14,9 @@ from .donor_shifts import donor_shifts
 from .graft_search import GraftSearch
 from .graft_tests import LooksReal, SurvivesNoise
 from .graft_trials import Effort
-from .guided import FoundGuides
+from .feasible_guides import FoundGuides
 from .patch_grafts import patch_grafts
-from .value_grafts import graft_values
+from .value_grafts import ValueGrafts, graft_values
 from .window_grafts import N_JOINS, WindowGrafts, WindowGrid
 from .window_pairs import halve_windows, move_ends, try_pairs
 
@@ -85,6 +85,22 @@ class Grafted:
             search.noise_survival.clone(),
             search.refused_by_rule.clone(),
             search.refused_by_noise.clone(),
+        )
+
+    @classmethod
+    def of_values(cls, tasks: Tasks, values: ValueGrafts, donor: Tensor) -> Grafted:
+        """Read grafts of rows, which have neither windows nor counts of what was refused."""
+        unknown = torch.full_like(tasks.row, -1)
+        return cls(
+            values.x_cf,
+            values.found,
+            values.found & values.survived,
+            donor,
+            unknown,
+            torch.zeros_like(tasks.row),
+            torch.full_like(tasks.goal, torch.nan),
+            unknown,
+            unknown,
         )
 
     def take(self, which: Tensor) -> Grafted:
@@ -267,24 +283,12 @@ def graft_features(
         One entry per turn.
     """
     n_donors = donors.index.shape[1]
-    unknown = torch.full_like(tasks.row, -1)
     grafted = []
     for turn in range(min(n_turns, n_donors)):
         own = slice(turn, None, n_turns)
         values = graft_values(tasks, donors.x[:, own], way.slope[:, own], scale, survives_noise)
-        grafted.append(
-            Grafted(
-                values.x_cf,
-                values.found,
-                values.found & values.survived,
-                torch.where(values.found, turn + n_turns * values.donor, -1),
-                unknown,
-                torch.zeros_like(tasks.row),
-                torch.full_like(tasks.goal, torch.nan),
-                unknown,
-                unknown,
-            )
-        )
+        donor = torch.where(values.found, turn + n_turns * values.donor, -1)
+        grafted.append(Grafted.of_values(tasks, values, donor))
     return grafted + grafted[-1:] * (n_turns - len(grafted))
 
 

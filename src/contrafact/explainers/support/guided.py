@@ -201,7 +201,9 @@ class FallbackExplainer(Explainer):
         guides = self._find_guides(failed)
         has_guide = guides.found[:, 0]
         failed.refuse(
-            ~has_guide, "the reference data hold no guide that the model puts in the class"
+            ~has_guide,
+            "the reference data hold no guide that the model puts in the class"
+            + within_limits(failed),
         )
         fallback = torch.zeros_like(rejected)
         fallback[rejected] = has_guide
@@ -226,8 +228,16 @@ class FallbackExplainer(Explainer):
             tasks.refuse(
                 position[None],
                 f"the reference data hold {int(count[position])} guides that the model puts in "
-                f"class {name!r}",
+                f"class {name!r}{within_limits(tasks)}",
             )
+
+
+def within_limits(tasks: Tasks) -> str:
+    """Return under which limits guides of tables were looked for, for messages; "" for arrays."""
+    limits = tasks.feasible_set
+    if tasks.space is None or limits is None or not limits.describe():
+        return ""
+    return f" with {limits.describe()}"
 
 
 class GuidedExplainer(FallbackExplainer):

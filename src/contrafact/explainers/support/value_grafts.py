@@ -42,7 +42,7 @@ class ValueGrafts:
 
 
 @dataclass(frozen=True)
-class _WithinBudget:
+class WithinBudget:
     """Noise as an acceptance test; a candidate whose draws cannot be paid for does not pass."""
 
     noise: SurvivesNoise
@@ -105,7 +105,7 @@ def graft_values(
     finalists = _give_back(finalists)
     level, survived = finalists["level"], finalists["found"]
     if survives_noise is not None:
-        level, survived = _grow(finalists.requiring(_WithinBudget(survives_noise)))
+        level, survived = _grow(finalists.requiring(WithinBudget(survives_noise)))
     copied = finalists["rank"] < level[:, None]
 
     cost = _cost(finalists, copied, scale)
