@@ -118,6 +118,8 @@ class TableLimits(Limits):
         # What an instance has is allowed, even outside of the range.
         lower = self.space.on_lines(torch.minimum(low, own), x)
         upper = self.space.on_lines(torch.maximum(high, own), x)
+        lower = torch.where(lower.isnan(), x, lower)  # a missing value has no range
+        upper = torch.where(upper.isnan(), x, upper)
         free = self.space.is_line & ~stays[:, self.space.column]
         # A missing number has no range.
         return torch.where(lower.isnan(), x, lower), torch.where(upper.isnan(), x, upper), free

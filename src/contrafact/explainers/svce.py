@@ -23,6 +23,7 @@ from ..search.gradients import ModelGradient
 from ..validation import Function, Nothing, OneOf, Real, Satisfies, brief
 from .support.boundary_walk import walk_boundary
 from .support.guided import FallbackExplainer
+from .support.level_exchanges import exchange_levels
 from .support.option_rules import COUNT, PROBABILITY, STEPS
 
 Objective = Literal["logp", "margin"] | Callable[[Point], Tensor]
@@ -48,7 +49,8 @@ class SVCE(FallbackExplainer):
 
     p = 1.5 changes few pixels, and on the object; p = 2 spreads over the background, p = 1 leaves
     isolated ones. Only adversarially robust models answer with features of the class (see
-    `RobustTrainer`). Series and rows work as well as images.
+    `RobustTrainer`). Series and rows work as well as images. In tables numbers move; where that
+    does not do, single levels of categories are exchanged before, the one that helps most first.
 
     The automatic radius starts on the line to the nearest unlike neighbor. Models without gradients
     are asked for few finite differences from there; where the answers are steps without a slope,
@@ -156,18 +158,13 @@ class SVCE(FallbackExplainer):
     def _explain(self, tasks: Tasks) -> Candidates:
         if tasks.confidence is None and self.confidence is not None:
             tasks = tasks.with_goal(self.confidence)
-        ball = self._ball(tasks)
-        if self.radius == "auto":
-            x_cf, fallback = self._smallest(tasks, ball)
-        else:
-            x_cf, _ = self._restarts(
-                tasks,
-                ball,
-                range(self.restarts),
-                tasks.confidence,
-            )
-            fallback = torch.zeros_like(tasks.rank, dtype=torch.bool)
-        used = ball.norm(x_cf)
+        ball = self._ball(tasks, tasks.x)
+        x_cf, fallback = self._within(tasks, ball)
+        if tasks.space is not None:
+            x_cf, fallback = self._with_exchanges(tasks, x_cf, fallback)
+            # Levels that were exchanged stay, numbers are what the ball is about.
+            ball = replace(ball, x0=torch.where(ball.free, tasks.x, x_cf))
+        used = replace(ball, x0=tasks.x).norm(x_cf)
         ball = replace(ball, eps=torch.maximum(ball.eps, used.to(ball.eps)))
         gap, p_after = self._certificate(tasks, ball, x_cf)
         return tasks.candidates(
@@ -180,7 +177,32 @@ class SVCE(FallbackExplainer):
             fallback=fallback,
         )
 
-    def _ball(self, tasks: Tasks) -> Ball:
+    def _within(self, tasks: Tasks, ball: Ball) -> tuple[Tensor, Tensor]:
+        """Search in balls: the points found, and where they lie on the line to a neighbor."""
+        if self.radius == "auto":
+            return self._smallest(tasks, ball)
+        x_cf, _ = self._restarts(tasks, ball, range(self.restarts), tasks.confidence)
+        return x_cf, torch.zeros_like(tasks.rank, dtype=torch.bool)
+
+    def _with_exchanges(
+        self, tasks: Tasks, x_cf: Tensor, fallback: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Exchange levels of rows of a table where numbers alone do not change the class.
+
+        Where that does not either, the row is the first on the way to a neighbor.
+        """
+        x_cf = x_cf.clone()
+        missed = (~tasks.accepted(x_cf)).nonzero().flatten()
+        if len(missed):
+            failed = tasks.take(missed)
+            ball = self._ball(failed, exchange_levels(failed))
+            x_cf[missed], fallback[missed] = self._within(failed, ball)
+        if self.radius != "auto":
+            return x_cf, fallback
+        x_cf, on_line = self._fall_back(tasks, x_cf)
+        return x_cf, fallback | on_line
+
+    def _ball(self, tasks: Tasks, center: Tensor) -> Ball:
         """Intersect the box of the data with the constraints.
 
         Further counterfactuals of an instance may change a random half of the values, so that they
@@ -194,12 +216,16 @@ class SVCE(FallbackExplainer):
             low = torch.maximum(low, lower)
             high = torch.minimum(high, upper)
             free &= movable
+        if tasks.space is not None:
+            # What a row has is allowed, even outside of the range of the data.
+            low = torch.minimum(low, center)
+            high = torch.maximum(high, center)
         if tasks.k > 1:
             half = tasks.uniform(math.prod(tasks.shape), tasks.rank).reshape(free.shape) < 0.5
             free &= half | broadcast_rows(tasks.rank == 0, free)
         radius = 0.0 if self.radius == "auto" else float(self.radius)
         eps = tasks.x.new_full((len(tasks),), radius)
-        return Ball(tasks.x, eps, float(self.norm), low, high, free)
+        return Ball(center, eps, float(self.norm), low, high, free)
 
     # --- one ball
 

@@ -182,8 +182,8 @@ def as_box(
     Parameters
     ----------
     bounds : tuple (lo, hi)
-        Each a number, one number per channel (axis 1), or an array that broadcasts against an
-        instance; may be infinite.
+        Each a number, one number per channel (axis 1), an array that broadcasts against an
+        instance, or one of the shape of the batch; may be infinite.
     shape : tuple of int
         Shape of the batch, (n, ...).
     rows : Tensor of shape (n, d)
@@ -191,7 +191,7 @@ def as_box(
 
     Returns
     -------
-    lo, hi : Tensor of shape () or (1, d)
+    lo, hi : Tensor of shape (), (1, d) or (n, d)
     """
     if not isinstance(bounds, tuple | list) or len(bounds) != 2:
         raise ValueError(f"bounds must be a pair (lo, hi), got {brief(bounds)}.")
@@ -209,7 +209,7 @@ def _as_bound(
     shape: tuple[int, ...],
     rows: Tensor,
 ) -> Tensor:
-    """Convert one bound, of shape () or (1, d)."""
+    """Convert one bound, of shape (), (1, d) or (n, d)."""
     if isinstance(bound, int | float | np.generic):
         if not _BOUND.accepts(bound):
             raise ValueError(f"{name} must be a number or an array of them, got {brief(bound)}.")
@@ -219,6 +219,8 @@ def _as_bound(
         raise ValueError(f"{name} contains NaN. Accepted: numbers; infinite ones are no bound.")
     tensor = torch.tensor(values, dtype=torch.float64, device=rows.device)
     given = values.shape
+    if given == tuple(shape):
+        return tensor.reshape(len(rows), -1)
     if tensor.ndim == 1 and len(shape) > 2:
         # One number per channel.
         instance = rows.new_empty(()).expand(shape[1:])

@@ -51,8 +51,8 @@ def project(
     p : {1, 2, inf}
         The norm of the balls.
     bounds : tuple (lo, hi), default=(0, 1)
-        Each a number, one number per channel (axis 1), or an array that broadcasts against an
-        instance; may be infinite.
+        Each a number, one number per channel (axis 1), an array that broadcasts against an
+        instance, or one of the shape of x; may be infinite.
 
     Returns
     -------

@@ -24,8 +24,8 @@ class Ball:
         Radii.
     p : float
         The norm, from 1 to inf.
-    low, high : Tensor of the shape of one instance
-        The box, the same for all.
+    low, high : Tensor of shape `shape` or (n, *shape)
+        The box, the same for all or one for each.
     free : Tensor of bool, shape (n, *shape)
         Which values may change.
     """
@@ -50,10 +50,15 @@ class Ball:
             self.x0[which],
             self.eps[which],
             self.p,
-            self.low,
-            self.high,
+            self.low[which] if self._own_boxes else self.low,
+            self.high[which] if self._own_boxes else self.high,
             self.free[which],
         )
+
+    @property
+    def _own_boxes(self) -> bool:
+        """Whether every entry has a box of its own."""
+        return self.low.ndim == self.x0.ndim
 
     def _is_everything(self, which: Tensor) -> bool:
         if len(which) != len(self.x0):
@@ -73,8 +78,8 @@ class Ball:
             x0,
             self.eps.to(x0)[:, None],
             self.p,
-            self.low.reshape(1, -1),
-            self.high.reshape(1, -1),
+            self.low.reshape(-1, x0.shape[1]),
+            self.high.reshape(-1, x0.shape[1]),
             x0.dtype,
         )
         return self.x0 + delta.reshape(self.x0.shape)

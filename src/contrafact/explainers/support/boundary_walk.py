@@ -90,11 +90,12 @@ def _unit(gradient: Tensor) -> Tensor:
 
 def _along(tasks: Tasks, ball: Ball, slope: Tensor, radius: Tensor) -> tuple[Tensor, Tensor]:
     """Return the answer of the smallest radius below the known ones, and where there is any."""
-    tasks = tasks.attach(slope=slope, radius=radius, free=ball.free)
+    entry = torch.arange(len(tasks), device=radius.device)
+    tasks = tasks.attach(slope=slope, radius=radius, entry=entry)
 
     def farthest(tasks: Tasks, level: Tensor) -> Tensor:
         eps = tasks["radius"] * level.to(radius) / LEVELS
-        around = replace(ball, x0=tasks.x, eps=eps, free=tasks["free"])
+        around = replace(ball.take(tasks["entry"]), eps=eps)
         return tasks.project(around.farthest(-tasks["slope"]))
 
     level, x_cf = smallest_level(tasks, farthest, LEVELS - 1)
