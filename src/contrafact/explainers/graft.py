@@ -17,6 +17,7 @@ from ..search.stretches import stretch_ids
 from ..validation import OneOf
 from .support.column_grafts import graft_columns
 from .support.donor_pool import DonorKnowledge, WayToDonors, good_donors
+from .support.feasible_guides import FoundGuides
 from .support.graft_tests import LooksReal, SurvivesNoise
 from .support.grafting import (
     Grafted,
@@ -25,7 +26,6 @@ from .support.grafting import (
     graft_patches,
     graft_windows,
 )
-from .support.feasible_guides import FoundGuides
 from .support.guided import FallbackExplainer, within_limits
 from .support.option_rules import COUNT, STEPS
 

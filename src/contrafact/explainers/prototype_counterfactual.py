@@ -9,12 +9,15 @@ from torch import Tensor
 from typing_extensions import override
 
 from ..engine import Candidates, Tags, Tasks
+from ..engine.constraints import TABLE_KINDS
 from ..geometry.dual_problem import Norm
+from ..guides import NearestUnlikeNeighbor
 from ..models.classifier import Array
 from ..search import smallest_level
 from ..validation import OneOf
 from .support.displacements import choose_shortest, displace, least_of_group, length
 from .support.explainer import Explainer
+from .support.feasible_guides import feasible_guides, table_limits
 from .support.leads import Leads
 from .support.prototype_linearization import solve_linearized
 from .support.prototype_model import unwrap_prototype_model
@@ -30,6 +33,8 @@ from .support.prototype_problem import (
 STEPS = 64
 #: numbers in the constraints of the instances that are worked on at once
 MAX_NUMBERS = 2**21
+#: how much further along δ is tried where rounding to the values of a table undid the decision
+FURTHER = (1.01, 1.03, 1.1, 1.2, 1.4, 1.8, 2.5)
 #: largest gap of a certified counterfactual, as a share of the distance where that is above 1
 CERTIFIED_GAP = 1e-6
 
@@ -54,6 +59,12 @@ class PrototypeCounterfactual(Explainer):
     between the solutions for what is needed and for what is enough. Where the confidence cannot be
     reached, the smallest change for the decision alone is returned. A model whose probabilities are
     not a softmax of squared distances, such as `MedianLVQ`, gets that in any case.
+
+    Tables of numbers are measured in the units of their schema. Where values are rounded (whole
+    numbers, decimals) the result is the rounded solution, or lies a little further on; it is
+    certified only if it is as near as the solution before rounding. One-hot groups and booleans
+    stay as they are, and nothing is certified where they could have changed. Where no numbers
+    change the class, the result is the nearest row of the reference data.
 
     Parameters
     ----------
@@ -86,12 +97,12 @@ class PrototypeCounterfactual(Explainer):
 
     tags = Tags(
         reference=False,
-        constraints=frozenset({"bounds", "frozen"}),
+        constraints=frozenset({"bounds", "frozen"}) | TABLE_KINDS,
         prototype_model=True,
     )
     rules = {"norm": OneOf("l1", "l2")}
     info_keys = {
-        "prototype": "number j of the prototype that is nearest",
+        "prototype": "number j of the prototype that is nearest; -1: a row of the reference data",
         "distance": "‖x' − x‖",
         "lower_bound": "no counterfactual is nearer; for the second and later of k, none that is "
         "nearest to the same prototype",
@@ -122,6 +133,8 @@ class PrototypeCounterfactual(Explainer):
         self.temperature_: float | None = None
         if getattr(model, "squared", True):
             self.temperature_ = getattr(model, "temperature_", None)
+        if self.space_ is not None:
+            self.guide_ = NearestUnlikeNeighbor().fit(self.classifier_, X, y)
 
     @override
     def _explain(self, tasks: Tasks) -> Candidates:
@@ -136,7 +149,31 @@ class PrototypeCounterfactual(Explainer):
             if part.confidence is not None:
                 found.append(self._decision_alone(part, nearest))
             part.finished(len(part))
-        return Candidates.concat(found)
+        candidates = Candidates.concat(found)
+        return candidates if tasks.space is None else self._fall_back(instances, candidates)
+
+    def _fall_back(self, tasks: Tasks, found: Candidates) -> Candidates:
+        """Take the nearest row of the reference data for rows of a table that have no answer."""
+        good = _is_in_class(found.tasks, found.x)
+        left = tasks.take(~torch.isin(tasks.row, found.tasks.row[good]))
+        guides = feasible_guides(left, self.guide_, 1)
+        has_guide = guides.found[:, 0]
+        left = left.take(has_guide)
+        x_cf = guides.x[has_guide, 0]
+        distance = length((x_cf - left.x).flatten(1), self.norm)
+        unproved = left.candidates(
+            x_cf,
+            prototype=torch.full_like(left.row, -1),
+            distance=distance,
+            lower_bound=torch.zeros_like(distance),
+            gap=distance.clone(),
+            certified=torch.zeros_like(left.row, dtype=torch.bool),
+        )
+        kept = ~torch.isin(found.tasks.row, left.row)
+        info = {name: values[kept] for name, values in found.info.items()}
+        return Candidates.concat(
+            [Candidates(found.tasks.take(kept), found.x[kept], info), unproved]
+        )
 
     def _decision_alone(self, tasks: Tasks, found: Candidates) -> Candidates:
         """Find counterfactuals without the confidence asked for, where none with it were found.
@@ -160,6 +197,9 @@ class PrototypeCounterfactual(Explainer):
         else:
             x_cf = displace(found, found["delta"])
         x_cf = self._widen_margins(found, x_cf, leads.enough)
+        proves = torch.ones_like(found.row, dtype=torch.bool)
+        if found.space is not None:
+            x_cf, proves = self._onto_grid(found, x_cf)
 
         change = (x_cf - found.x).double().flatten(1)
         distance = length(change, self.norm)
@@ -172,8 +212,28 @@ class PrototypeCounterfactual(Explainer):
             distance=distance,
             lower_bound=found["lower_bound"],
             gap=gap,
-            certified=is_smallest & is_what_was_asked,
+            certified=is_smallest & is_what_was_asked & proves,
         )
+
+    def _onto_grid(self, found: Tasks, x_cf: Tensor) -> tuple[Tensor, Tensor]:
+        """Go further along δ where the model does not accept a row as it was rounded.
+
+        Returns the rows, and where the lower bound holds for all that is allowed: the row is
+        accepted, and nothing but numbers may change.
+        """
+        x_cf = x_cf.clone()
+        accepted = _is_in_class(found, x_cf)
+        for factor in FURTHER:
+            left = (~accepted).nonzero().flatten()
+            if len(left) == 0:
+                break
+            trying = found.take(left)
+            trial = displace(trying, factor * trying["delta"])
+            accepted[left] = _is_in_class(trying, trial)
+            x_cf[left[accepted[left]]] = trial[accepted[left]]
+        limits = table_limits(found)
+        movable = ~limits.frozen[limits.space.column]
+        return x_cf, accepted & bool((limits.space.is_line | ~movable).all())
 
     def _shortest_displacements(
         self,
@@ -277,6 +337,15 @@ class PrototypeCounterfactual(Explainer):
                 f"{count} of {int(is_of_target.sum())} prototypes of class {classes[target]!r} "
                 f"can be nearest{conditions}",
             )
+
+
+def _is_in_class(tasks: Tasks, x_cf: Tensor) -> Tensor:
+    """Ask which candidates the model puts in the target class, however close the decision is."""
+    able = tasks.affords()
+    is_in_class = torch.zeros_like(able)
+    asking = tasks.take(able)
+    is_in_class[able] = asking.ask(x_cf[able]).label == asking.target
+    return is_in_class
 
 
 def _describe_conditions(tasks: Tasks, confidence: float | None) -> str:

@@ -20,6 +20,7 @@ from ..search import Optimum, Point, Stop, first_on_line, minimize
 from ..search.ball import Ball
 from ..search.ball_steps import BallStep, ball_step
 from ..search.gradients import ModelGradient
+from ..search.segments import as_rows
 from ..validation import Function, Nothing, OneOf, Real, Satisfies, brief
 from .support.boundary_walk import walk_boundary
 from .support.guided import FallbackExplainer
@@ -335,7 +336,7 @@ class SVCE(FallbackExplainer):
         radius known to be large enough.
         """
         best, fallback = self._fall_back(tasks, ball.x0)
-        best = torch.where(ball.free, best, ball.x0)
+        best = as_rows(tasks, torch.where(ball.free, best, ball.x0))
         if not tasks.classifier.differentiable:
             return self._by_differences(tasks, ball, best, fallback)
         high = self._largest_radius(tasks, ball, best)

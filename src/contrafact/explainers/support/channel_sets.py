@@ -129,7 +129,6 @@ class ChannelSets:
         fewer = self.n_channels + 1 - chosen.sum(1)
         return lead / (1 + lead.abs()) + 2 * fewer * tasks.accepts(x_cf, verdict)
 
-
     def _swap(self, tasks: Tasks, chosen: Tensor) -> Tensor:
         """Take the chosen channels from the distractors."""
         return tasks.project(torch.where(chosen[:, self.channel], tasks.guide, tasks.x))

@@ -73,9 +73,7 @@ def graft_columns(
     return _choose(tasks, task, ValueGrafts(x_cf, donor, found, survived))
 
 
-def _judge(
-    tasks: Tasks, x_cf: Tensor, test: WithinBudget | None
-) -> tuple[Tensor, Tensor]:
+def _judge(tasks: Tasks, x_cf: Tensor, test: WithinBudget | None) -> tuple[Tensor, Tensor]:
     """Return which rows are accepted, and which of them pass the test."""
     accepted = tasks.accepted(x_cf)
     steady = accepted.clone()

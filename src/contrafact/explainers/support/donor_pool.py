@@ -12,8 +12,8 @@ from ...engine import Tasks
 from ...guides.guide import to_numpy
 from ...models.classifier import Array, Classifier
 from ...models.verdict import Verdict, lead
-from .graft_tests import LEAST_PROBABILITY, log_lead
 from .feasible_guides import FoundGuides
+from .graft_tests import LEAST_PROBABILITY, log_lead
 from .slopes_toward import discriminant_slopes, log_odds_gradient, scaled_slopes
 
 #: neighbors that have to agree with a donor's class

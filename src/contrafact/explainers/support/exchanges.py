@@ -203,7 +203,7 @@ class _ExchangeSearch:
         if len(self.open) == 0:
             return False
         gain = self.gain[self.open]
-        n, n_parts, n_values = gain.shape
+        _, n_parts, n_values = gain.shape
         is_free = (self.choice < 0)[..., None]  # (n, beam, parts, 1)
         expected = self.lead[:, :, None, None] + torch.where(is_free, gain[:, None], -torch.inf)
         expected = expected.nan_to_num(-torch.inf, neginf=-torch.inf).flatten(1)

@@ -11,10 +11,10 @@ from torch import Tensor
 from ...engine import Tasks
 from .donor_pool import WayToDonors
 from .donor_shifts import donor_shifts
+from .feasible_guides import FoundGuides
 from .graft_search import GraftSearch
 from .graft_tests import LooksReal, SurvivesNoise
 from .graft_trials import Effort
-from .feasible_guides import FoundGuides
 from .patch_grafts import patch_grafts
 from .value_grafts import ValueGrafts, graft_values
 from .window_grafts import N_JOINS, WindowGrafts, WindowGrid

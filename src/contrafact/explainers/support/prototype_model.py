@@ -14,6 +14,7 @@ from torch import Tensor
 from ...models.adapters import EstimatorClassifier
 from ...models.classifier import Array, Classifier
 from ...models.reshaped import Reshaped
+from ...models.tabular import Tabular
 
 #: scalers that map each feature linearly: distances behind them are still quadratic in the instance
 LINEAR_SCALERS = (StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler)
@@ -140,6 +141,8 @@ def unwrap_prototype_model(classifier: Classifier, X: Tensor) -> UnwrappedModel:
     TypeError
         If the classifier is anything else.
     """
+    if isinstance(classifier, Tabular):
+        return _unwrap_tabular(classifier, X)
     wrapped = _wrapped_model(classifier)
     model = _find_prototype_model(wrapped)
     if model is None:
@@ -164,12 +167,34 @@ def unwrap_prototype_model(classifier: Classifier, X: Tensor) -> UnwrappedModel:
     return UnwrappedModel(model, gain, at_low - gain * low)
 
 
+def _unwrap_tabular(classifier: Tabular, X: Tensor) -> UnwrappedModel:
+    """Find the prototype model of a table, in the coordinates of its rows.
+
+    Each column must be one number, which is then a linear function of one coordinate.
+    """
+    space = classifier.space
+    for column in space.schema:
+        if column.missing or not (column.is_numeric or column.kind == "boolean"):
+            raise TypeError(
+                f"PrototypeCounterfactual takes tables of numbers without missing values; the "
+                f"column {column.name!r} is {column.describe()}."
+            )
+    codes = space.codes(X)
+    inner = unwrap_prototype_model(classifier.inner, codes)
+    at_zero, at_one = space.embed(torch.stack([torch.zeros_like(X[0]), torch.ones_like(X[0])]))
+    unit = 1 / (at_one - at_zero)
+    center = -at_zero * unit
+    return UnwrappedModel(inner.model, inner.gain * unit, inner.gain * center + inner.shift)
+
+
 def _without_reshaping(classifier: Classifier) -> Classifier:
     return classifier.inner if isinstance(classifier, Reshaped) else classifier
 
 
 def _wrapped_model(classifier: Classifier) -> Any:
     """Return the model that an adapter wraps; of a parameter search, its best."""
+    if isinstance(classifier, Tabular):
+        classifier = classifier.inner
     inner = _without_reshaping(classifier)
     model = inner.model if isinstance(inner, EstimatorClassifier) else inner
     return getattr(model, "best_estimator_", model)
