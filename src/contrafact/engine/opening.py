@@ -18,6 +18,9 @@ from .limits import Limits
 from .oracle import Oracle, Question, accepts
 from .request import Request
 
+#: decimal places of the coordinates of a table that the seed of a row depends on
+SEED_DECIMALS = 6
+
 #: chooses target classes (columns) from instances and the model's verdict on them
 ChooseTarget = Callable[[Tensor, Verdict], Tensor]
 
@@ -110,5 +113,5 @@ def _seeding(instances: Instances) -> Array:
     """
     if instances.space is None:
         return instances.values
-    rounded = instances.values.round(6) + 0.0  # without negative zeros
+    rounded = instances.values.round(SEED_DECIMALS) + 0.0  # without negative zeros
     return np.where(instances.space.is_fixed.numpy(), 0.0, rounded)

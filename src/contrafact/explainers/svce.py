@@ -159,7 +159,7 @@ class SVCE(FallbackExplainer):
     def _explain(self, tasks: Tasks) -> Candidates:
         if tasks.confidence is None and self.confidence is not None:
             tasks = tasks.with_goal(self.confidence)
-        ball = self._ball(tasks, tasks.x)
+        ball = self._ball(tasks)
         x_cf, fallback = self._within(tasks, ball)
         if tasks.space is not None:
             x_cf, fallback = self._with_exchanges(tasks, x_cf, fallback)
@@ -196,14 +196,21 @@ class SVCE(FallbackExplainer):
         missed = (~tasks.accepted(x_cf)).nonzero().flatten()
         if len(missed):
             failed = tasks.take(missed)
-            ball = self._ball(failed, exchange_levels(failed))
+            center = exchange_levels(failed)
+            ball = self._ball(failed)
+            ball = replace(
+                ball,
+                x0=center,
+                low=torch.minimum(ball.low, center),
+                high=torch.maximum(ball.high, center),
+            )
             x_cf[missed], fallback[missed] = self._within(failed, ball)
         if self.radius != "auto":
             return x_cf, fallback
         x_cf, on_line = self._fall_back(tasks, x_cf)
         return x_cf, fallback | on_line
 
-    def _ball(self, tasks: Tasks, center: Tensor) -> Ball:
+    def _ball(self, tasks: Tasks) -> Ball:
         """Intersect the box of the data with the constraints.
 
         Further counterfactuals of an instance may change a random half of the values, so that they
@@ -219,14 +226,14 @@ class SVCE(FallbackExplainer):
             free &= movable
         if tasks.space is not None:
             # What a row has is allowed, even outside of the range of the data.
-            low = torch.minimum(low, center)
-            high = torch.maximum(high, center)
+            low = torch.minimum(low, tasks.x)
+            high = torch.maximum(high, tasks.x)
         if tasks.k > 1:
             half = tasks.uniform(math.prod(tasks.shape), tasks.rank).reshape(free.shape) < 0.5
             free &= half | broadcast_rows(tasks.rank == 0, free)
         radius = 0.0 if self.radius == "auto" else float(self.radius)
         eps = tasks.x.new_full((len(tasks),), radius)
-        return Ball(center, eps, float(self.norm), low, high, free)
+        return Ball(tasks.x, eps, float(self.norm), low, high, free)
 
     # --- one ball
 
