@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 #: What each extra of pyproject.toml brings, by the names to import.
-EXTRAS = {"benchmark": ("dask", "distributed", "pyarrow")}
+EXTRAS = {"benchmark": ("dask", "distributed", "pyarrow"), "parquet": ("pyarrow",)}
 
 
 def require_extra(extra: str, subject: str) -> None:
@@ -13,7 +13,7 @@ def require_extra(extra: str, subject: str) -> None:
 
     Parameters
     ----------
-    extra : {"benchmark"}
+    extra : {"benchmark", "parquet"}
         A key of `EXTRAS`.
     subject : str
         What needs them, as the beginning of a sentence: "The benchmark".

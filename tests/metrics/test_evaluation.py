@@ -89,6 +89,7 @@ def test_empty_result(three):
     assert set(frame.left_out) == {
         "autoencoder_residual",
         "autoencoder_residual_increase",
+        "feature_diversity",
         "lipschitz",
         "perturbation_auc",
         "perturbation_auc_reversed",

@@ -133,10 +133,14 @@ class Counterfactuals(ResultExports):
         counts = [(int((self.status == status).sum()), status) for status in STATUSES]
         summary = ", ".join(f"{count} {status}" for count, status in counts if count) or "empty"
         moved = self.status == "valid"
-        if moved.any():
+        if moved.any() and self.table is not None:
+            summary += f", {self.changed_parts[moved].sum(1).mean():.3g} columns changed"
+        elif moved.any():
             summary += f", {self.changed_fraction[moved].mean():.0%} changed"
         method = self.provenance.get("method", "unknown method")
         shape = " × ".join(str(size) for size in self.X.shape[1:])
+        if self.table is not None:
+            shape = f"{len(self.table.schema.parts)} columns"
         noun = PLURALS[self.modality]
         return f"<Counterfactuals: {len(self)} {noun} of {shape} by {method}: {summary}>"
 
@@ -160,9 +164,19 @@ class Counterfactuals(ResultExports):
 
     @property
     def changed_fraction(self) -> Array:
-        """Share of the values that changed, per row."""
+        """Share of the values that changed, per row; of a table, of its columns."""
+        if self.table is not None:
+            return np.asarray(self.changed_parts.mean(1))
         size = int(np.prod(self.X.shape[1:]))
         return np.asarray(self._changed().reshape(len(self), size).mean(1))
+
+    @property
+    def changed_parts(self) -> Array:
+        """Mask of the columns of a table that changed; a one-hot group counts as one."""
+        parts = self._need_table().schema.parts
+        changed = self._changed()
+        by_part = [changed[:, list(members)].any(1) for members in parts.values()]
+        return np.stack(by_part, axis=1)
 
     @property
     def frame(self) -> Any:
@@ -172,7 +186,28 @@ class Counterfactuals(ResultExports):
     @property
     def frame_cf(self) -> Any:
         """The counterfactuals as a data frame like the one given."""
-        return self._need_table().with_codes(as_numpy(self.X_cf)).frame()
+        return self.table_cf.frame()
+
+    @property
+    def table_cf(self) -> Table:
+        """The counterfactuals as rows of a table, where data frames were given."""
+        return self._need_table().with_codes(as_numpy(self.X_cf))
+
+    @property
+    def options(self) -> Array:
+        """Which of the counterfactuals of its instance each row is, from 0."""
+        order = np.argsort(self.source, kind="stable")
+        _, first, count = np.unique(self.source[order], return_index=True, return_counts=True)
+        numbers = np.empty(len(self), dtype=np.int64)
+        numbers[order] = np.arange(len(self)) - np.repeat(first, count)
+        return numbers
+
+    @property
+    def row_labels(self) -> list[Any]:
+        """What the user calls the instance of each row: the label in a frame, or its number."""
+        if self.table is None or self.table.index is None:
+            return list(self.source.tolist())
+        return list(self.table.index.tolist())
 
     def _need_table(self) -> Table:
         if self.table is None:

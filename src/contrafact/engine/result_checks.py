@@ -9,6 +9,7 @@ from torch import Tensor
 
 from ..models.classifier import Array
 from ..models.verdict import SUM_TOLERANCE
+from ..tables import Table
 from .statuses import STATUSES
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ def check_result(result: Counterfactuals) -> None:
     _check_probabilities(result.cf_proba, "cf_proba", result)
     _check_info(result)
     _check_names(result)
+    _check_table(result)
 
 
 def as_numpy(values: Any) -> Array:
@@ -203,6 +205,48 @@ def _check_names(result: Counterfactuals) -> None:
         raise _problem(
             f"names has {np.size(result.names)} entries for {parts} features or channels"
         )
+
+
+def _check_table(result: Counterfactuals) -> None:
+    """Check that X holds the rows of the table, and that all levels and fixed values exist."""
+    table = result.table
+    if table is None:
+        return
+    if not isinstance(table, Table):
+        raise _problem(f"table must be a Table, got {type(table).__name__}")
+    X, X_cf = as_numpy(result.X), as_numpy(result.X_cf)
+    if table.codes.shape != X.shape or not same_values(table.codes, X).all():
+        raise _problem("X does not hold the rows of the table")
+    if result.names is None or result.names.tolist() != list(table.schema.names):
+        raise _problem("names are not those of the columns of the table")
+    if table.index is not None and len(table.index) != len(X):
+        raise _problem(f"the table has {len(table.index)} labels for {len(X)} rows")
+    chosen = [i for i, column in enumerate(table.schema) if not column.is_numeric]
+    sizes = np.array([_n_choices(table, i) for i in chosen])
+    may_miss = np.array([column.missing or column.kind == "fixed" for column in table.schema])
+    for name, codes in (("X", X), ("X_cf", X_cf)):
+        values = codes[:, chosen]
+        exists = (values >= 0) & (values < sizes) & (values == np.rint(values))
+        _refuse_value(
+            ~exists & ~np.isnan(values), name, "is not among the values of", chosen, table
+        )
+        missing = np.isnan(codes) & ~may_miss
+        columns = list(range(codes.shape[1]))
+        _refuse_value(missing, name, "is missing, which the schema forbids, in", columns, table)
+
+
+def _n_choices(table: Table, i: int) -> int:
+    """Return how many levels or fixed values a column has."""
+    column = table.schema.columns[i]
+    return len(column.levels or table.fixed.values.get(column.name, ()))
+
+
+def _refuse_value(wrong: Array, name: str, why: str, columns: list[int], table: Table) -> None:
+    """Raise an error that names the first wrong row and its column."""
+    if wrong.any():
+        row, place = np.argwhere(wrong)[0].tolist()
+        column = table.schema.names[columns[place]]
+        raise _problem(f"{name}[{row}] {why} column {column!r}")
 
 
 def _any_in_row(mask: Array) -> Array:

@@ -26,13 +26,14 @@ class ResultExports:
         -------
         pandas.DataFrame
             Columns source, label, target, cf_label, valid, status, p_before, p_after,
-            changed_fraction, seconds, calls and message.
+            changed_fraction, seconds, calls and message. Of a table also row, the label of the
+            frame's row, and changed_columns, how many changed; a one-hot group counts as one.
         """
         import pandas as pd
 
         result = cast("Counterfactuals", self)
         target_proba = result.target_proba
-        return pd.DataFrame(
+        frame = pd.DataFrame(
             {
                 "source": result.source,
                 "label": result.labels,
@@ -48,6 +49,81 @@ class ResultExports:
                 "message": result.message,
             }
         )
+        if result.table is not None:
+            frame.insert(1, "row", pd.Series(result.row_labels))
+            place = list(frame.columns).index("changed_fraction") + 1
+            frame.insert(place, "changed_columns", result.changed_parts.sum(1))
+        return frame
+
+    def changes(self, *, only_valid: bool = True) -> Any:
+        """List the changes of a table, one line per changed value.
+
+        Parameters
+        ----------
+        only_valid : bool, default=True
+            Whether counterfactuals that did not reach their class are left out.
+
+        Returns
+        -------
+        pandas.DataFrame or polars.DataFrame
+            Of the library that was given, with the columns row (the label of the frame's row, or
+            its number), option (which counterfactual of the row, from 0), column, before and after.
+            A one-hot group is one line, with the names of its levels. In polars, whose columns have
+            one type each, values of different types are texts.
+
+        Raises
+        ------
+        ValueError
+            If X was an array.
+        """
+        from .table_exports import list_changes
+
+        return list_changes(cast("Counterfactuals", self), only_valid=only_valid)
+
+    def to_csv(self, path: str | Path) -> Path:
+        """Write a table before and after to a CSV file, one line per counterfactual.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+
+        Returns
+        -------
+        Path
+            The file: row, option, status, classes and probabilities, then every column before and
+            after, side by side.
+
+        Raises
+        ------
+        ValueError
+            If X was an array.
+        """
+        from .table_exports import write_csv
+
+        return write_csv(cast("Counterfactuals", self), path)
+
+    def to_parquet(self, path: str | Path) -> Path:
+        """Write a table before and after to a Parquet file, one line per counterfactual.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+
+        Returns
+        -------
+        Path
+            The file, with the columns that `to_csv` writes, in their own types.
+
+        Raises
+        ------
+        ImportError
+            If pyarrow is missing, which pandas needs; the message says how to install it.
+        """
+        from .table_exports import write_parquet
+
+        return write_parquet(cast("Counterfactuals", self), path)
 
     def evaluate(
         self,

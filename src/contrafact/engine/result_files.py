@@ -13,11 +13,12 @@ from torch import Tensor
 
 from ..data.archives import MAX_BYTES, read_npz
 from ..data.writing import complete_file
+from ..tables.plain_tables import few_fixed_values, table_from_plain, table_to_plain
 from .result import Counterfactuals, as_numpy
 
 #: fields that are stored in another form, or not at all
 NOT_ARRAYS = ("info", "provenance", "table", "exceptions")
-#: fields that a file may lack
+#: fields that a file may lack, or never has
 OPTIONAL = ("info", "names", "table", "exceptions")
 #: fields that it has to have
 NEEDED = {f.name for f in fields(Counterfactuals)} - set(OPTIONAL)
@@ -48,6 +49,11 @@ def save(result: Counterfactuals, path: str | Path) -> Path:
             arrays[f.name] = as_numpy(value)
     for name, values in result.info.items():
         arrays[INFO + name] = values
+    if result.table is not None:
+        # The rows of other people, which the reference holds, do not belong into the file.
+        table, codes_cf = few_fixed_values(result.table, as_numpy(result.X_cf))
+        arrays |= {"X": table.codes, "X_cf": codes_cf}
+        arrays["table"] = np.array(json.dumps(table_to_plain(table), allow_nan=False))
     arrays["kind"] = np.array("torch" if isinstance(result.X, Tensor) else "numpy")
     arrays["provenance"] = np.array(json.dumps(result.provenance, default=str))
     with complete_file(path) as draft:
@@ -74,6 +80,8 @@ def load(path: str | Path, max_bytes: int = MAX_BYTES) -> Counterfactuals:
     ------
     ValueError
         If the file is damaged, too large, or contradicts itself; the message names it.
+    ImportError
+        If it holds frames of a library that is not installed.
     """
     path = Path(path) if Path(path).exists() else _with_suffix(path)
     if path.is_file() and not _looks_like_archive(path):
@@ -88,6 +96,8 @@ def load(path: str | Path, max_bytes: int = MAX_BYTES) -> Counterfactuals:
         return _from_arrays(arrays)
     except (ValueError, TypeError) as error:
         raise ValueError(f"{path} cannot be used. {error}") from error
+    except ImportError as error:
+        raise ImportError(f"{path} cannot be used: {error}") from error
 
 
 def _looks_like_archive(path: Path) -> bool:
@@ -98,7 +108,7 @@ def _looks_like_archive(path: Path) -> bool:
 
 def _is_entry(name: str) -> bool:
     """Return whether a result has an entry of this name."""
-    return name in NEEDED or name in ("kind", "names") or name.startswith(INFO)
+    return name in NEEDED or name in ("kind", "names", "table") or name.startswith(INFO)
 
 
 def _from_arrays(arrays: dict[str, Any]) -> Counterfactuals:
@@ -114,7 +124,17 @@ def _from_arrays(arrays: dict[str, Any]) -> Counterfactuals:
     if kind == "torch":
         for name in ("X", "X_cf"):
             arrays[name] = torch.from_numpy(arrays[name])
+    if "table" in arrays:
+        plain = json.loads(_text(arrays, "table"))
+        arrays["table"] = table_from_plain(plain, _rows(arrays["X"]))
     return Counterfactuals(**arrays, info=info, provenance=provenance)
+
+
+def _rows(X: Any) -> Any:
+    """Check that the rows of a table are numbers of the accepted type."""
+    if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype != np.float64:
+        raise ValueError("X must be an array of float64 of shape (rows, columns), for a table.")
+    return X
 
 
 def _text(arrays: dict[str, Any], name: str) -> str:

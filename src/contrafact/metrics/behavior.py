@@ -11,7 +11,7 @@ from ..engine.result import Counterfactuals
 from ..models.classifier import Array
 from ..numerics.randomness import row_seeds, row_uniform
 from .inputs import MetricInputs, ask_variants, classifier_of
-from .metric import Metric, flat_arrays, flat_changed, instance_shape
+from .metric import Metric, flat_arrays, flat_changed, flat_values, instance_shape, part_of_value
 from .validity import flipped
 
 
@@ -30,8 +30,9 @@ class Controllability(Metric):
     @override
     def compute(self, result: Counterfactuals, inputs: MetricInputs) -> Array:
         classifier = classifier_of(inputs.model, "model", result)
-        x, x_cf = flat_arrays(result)
+        x, x_cf = flat_values(result)
         changed = flat_changed(result)
+        part = part_of_value(result)
         # Rows of equal content draw equal orders, wherever they stand.
         seeds = row_seeds(x, 0, row_seeds(x_cf, 0))
         n_changed = changed.sum(axis=1, keepdims=True)
@@ -39,14 +40,15 @@ class Controllability(Metric):
         n_reverted = np.maximum(1, n_reverted)
 
         def revert(rows: Array) -> Array:
-            keys = row_uniform(seeds[rows], self.n_orders * x.shape[1])
+            keys = row_uniform(seeds[rows], self.n_orders * changed.shape[1])
             keys = keys.reshape(len(rows), self.n_orders, -1)
             keys = np.where(changed[rows, None], keys, np.inf)
             rank = _rank(keys)[:, :, None]  # (rows, orders, 1, d)
             count = n_reverted[rows, None, :, None]  # (rows, 1, shares, 1)
             before = x[rows, None, None]
             after = x_cf[rows, None, None]
-            return np.where(rank < count, before, after)
+            is_reverted = (rank < count)[..., part]
+            return np.where(is_reverted, before, after)
 
         n_variants = self.n_orders * len(self.shares)
         labels, _ = ask_variants(classifier, result, revert, n_variants)
@@ -58,6 +60,7 @@ class _Replacement(Metric):
     """Mean P(c) on the way from x to x', the changed values in the order of their importance."""
 
     needs = frozenset({"model", "saliency"})
+    tables = False  # the maps of methods are over arrays
     n_steps = 20
     #: −1 for the most important first, 1 for the least
     sign: ClassVar[int]

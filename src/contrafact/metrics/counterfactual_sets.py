@@ -13,7 +13,7 @@ from ..engine.result import Counterfactuals
 from ..models.classifier import Array
 from ..numerics.randomness import row_seeds
 from .inputs import MetricInputs
-from .metric import Metric, flat_arrays
+from .metric import Metric, flat_arrays, flat_changed, n_values
 
 
 class Diversity(Metric):
@@ -41,18 +41,50 @@ class Diversity(Metric):
         several = sets.n_asked[sets.n_asked > 1]
         for k in np.unique(several).tolist():
             rows = sets.members(np.flatnonzero(sets.n_asked == k), k)  # (sets, k)
-            log_det = self._log_det(torch.from_numpy(x_cf[rows]))
+            log_det = self._log_det(torch.from_numpy(x_cf[rows]), n_values(result))
             scores[rows] = log_det.numpy()[:, None]
         return scores
 
-    def _log_det(self, x: Tensor) -> Tensor:
-        """Compute log det(K + ridge · I) of every set; x is (sets, k, d)."""
-        _, k, d = x.shape
+    def _log_det(self, x: Tensor, d: int) -> Tensor:
+        """Compute log det(K + ridge · I) of every set; x is (sets, k, coordinates)."""
+        k = x.shape[1]
         # The faster mode by matrix products would not give 0 for equal points.
         distance = torch.cdist(x, x, compute_mode="donot_use_mm_for_euclid_dist") / d**0.5
         kernel = 1 / (1 + distance)
         identity = torch.eye(k, dtype=x.dtype)
         return torch.logdet(kernel + self.ridge * identity)
+
+
+class FeatureDiversity(Metric):
+    """Mean 1 − |A ∩ B| / |A ∪ B| of the sets of changed features of two counterfactuals x', x''.
+
+    Over all pairs of the k that were asked for: 1 where no two options change a feature in common,
+    0 where all change the same ones. One that is not valid or did not come counts as a copy of
+    another. NaN where one was asked for. In a table, a one-hot group is one feature.
+    """
+
+    name = "feature_diversity"
+    direction = "max"
+    modalities = ("row",)
+
+    @override
+    def compute(self, result: Counterfactuals, inputs: MetricInputs) -> Array:
+        changed = flat_changed(result).astype(float)
+        sets = _Sets.of(result)
+        scores = np.full(len(result), np.nan)
+        for k in np.unique(sets.n_asked[sets.n_asked > 1]).tolist():
+            chosen = np.flatnonzero(sets.n_asked == k)
+            rows = sets.members(chosen, k)  # (sets, k)
+            features = changed[rows]
+            common = features @ features.transpose(0, 2, 1)  # (sets, k, k)
+            size = features.sum(axis=2)
+            united = size[:, :, None] + size[:, None] - common
+            distance = 1 - np.divide(common, united, out=np.ones_like(common), where=united > 0)
+            counts = result.valid[rows] & (np.arange(k) < sets.n_rows[chosen, None])
+            distance *= counts[:, :, None] & counts[:, None]
+            score = distance.sum(axis=(1, 2)) / (k * (k - 1))
+            scores[rows] = score[:, None]
+        return scores
 
 
 class Coverage(Metric):
@@ -74,7 +106,7 @@ class Coverage(Metric):
         return np.asarray(share[sets.set_of_row])
 
 
-SETS: tuple[type[Metric], ...] = (Diversity, Coverage)
+SETS: tuple[type[Metric], ...] = (Diversity, FeatureDiversity, Coverage)
 
 
 @dataclass(frozen=True)

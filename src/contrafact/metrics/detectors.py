@@ -19,7 +19,7 @@ from ..prototypes.dissimilarity import elastic_distances
 from ..prototypes.memory import PrototypeMemory
 from .distance import nearest
 from .inputs import MetricInputs
-from .metric import Metric, flat_arrays, instance_shape
+from .metric import Metric, flat_arrays, instance_shape, n_values
 
 #: maps flat rows (n, d) to how outlying they are (n,)
 Score = Callable[[Array], Array]
@@ -199,7 +199,7 @@ class KnnDistance(Detector):
     @override
     def _fit(self, result: Counterfactuals, inputs: MetricInputs) -> Score:
         rows = inputs.require_reference().rows
-        root_d = np.sqrt(rows.shape[1])
+        root_d = np.sqrt(n_values(result))
 
         def score(x: Array) -> Array:
             distance, _ = nearest(x, rows, self.k)

@@ -1,4 +1,8 @@
-"""Distance: how far x' is from x. Below, d is the number of values in x."""
+"""Distance: how far x' is from x. Below, d is the number of values in x.
+
+In a table, |x' − x| of a number is in units of its schema, and 1 for another category or for a
+missing value that was filled; d is the number of columns, with a one-hot group as one.
+"""
 
 from __future__ import annotations
 
@@ -110,7 +114,7 @@ class RelativeDistance(Metric):
     @override
     def compute(self, result: Counterfactuals, inputs: MetricInputs) -> Array:
         reference = inputs.require_reference()
-        x, _ = flat_arrays(result)
+        x, x_cf = flat_arrays(result)
         unlike = np.full(len(result), np.nan)
         for label in set(result.target.tolist()):
             candidates = reference.of_class(label)
@@ -119,7 +123,7 @@ class RelativeDistance(Metric):
                 distance, _ = nearest(x[mine], candidates, 1)
                 unlike[mine] = distance[:, 0]
         unlike[unlike == 0] = np.nan
-        return np.asarray(L2().compute(result, inputs) / unlike)
+        return np.asarray(np.linalg.norm(x_cf - x, axis=1) / unlike)
 
 
 DISTANCE: tuple[type[Metric], ...] = (L1, L2, LInf, MAE, RMSE, DTW, RelativeDistance)

@@ -1,6 +1,7 @@
 """Economy: how little was changed, and how tidily. a = |x' − x|, d its number of values.
 
-Which values count as changed is defined by `Counterfactuals.changed`.
+Which values count as changed is defined by `Counterfactuals.changed`; the values of a table are its
+columns, with a one-hot group as one.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from ..engine.result import Counterfactuals, as_numpy
 from ..models.classifier import Array
 from ..search.refinement import refine
 from .inputs import MetricInputs, classifier_of
-from .metric import Metric, absolute_change, instance_shape
+from .metric import Metric, absolute_change, flat_changed, instance_shape
 from .regions import count_regions
 
 
@@ -193,6 +194,9 @@ ECONOMY: tuple[type[Metric], ...] = (
 
 def _points_and_segments(result: Counterfactuals) -> tuple[Array, Array]:
     """Count the points and the segments that changed, per row."""
+    if result.modality == "row":
+        n_changed = flat_changed(result).sum(axis=1).astype(float)
+        return n_changed, n_changed
     shape = instance_shape(result)
     changed = as_numpy(result.changed).reshape(len(result), *shape)
     points = changed.any(axis=1) if result.modality == "image" else changed

@@ -7,13 +7,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import torch
 
 from ..data.cleaning import as_float, describe_nonfinite
 from ..data.dataset import Dataset, as_labels
 from ..deprecation import warn_renamed
 from ..engine.result import Counterfactuals, as_numpy
 from ..models.classifier import Array, Classifier, as_classifier
-from .metric import instance_shape
+from ..models.tabular import Tabular
+from ..tables import Schema, Table, TableSpace
+from .metric import flat_values, instance_shape
+from .table_rows import table_coordinates
 
 #: numbers passed to a model at once, which bounds memory
 MAX_ELEMENTS = 2**24
@@ -30,11 +34,13 @@ class Reference:
         Rows of the same shape as the instances explained, NumPy or torch, all finite.
     y : array of shape (m,), optional
         Their classes.
+    schema : Schema, optional
+        What the columns hold, where X is a data frame to be compared with results of tables.
 
     Attributes
     ----------
     X : ndarray of shape (m, *instance)
-        The rows as given.
+        The rows as given; of a table with a schema in coordinates without units.
     rows : ndarray of float64, shape (m, d)
         The rows, flattened.
     labels : ndarray of shape (m,) or None
@@ -52,8 +58,16 @@ class Reference:
     (2, 2)
     """
 
-    def __init__(self, X: Any, y: Any = None) -> None:
-        self.X = as_float(X, "reference")
+    def __init__(self, X: Any, y: Any = None, schema: Schema | None = None) -> None:
+        self._given = X
+        self.schema = schema
+        self.codes: Array | None = None
+        if schema is None:
+            self.X = as_float(X, "reference")
+        else:
+            table = Table.read(X, schema, argument="reference")
+            self.codes = table.codes
+            self.X = table_coordinates(table, table.codes)
         if self.X.ndim < 2:
             raise ValueError(
                 f"reference has shape {self.X.shape}. Accepted: rows of the shape of the instances."
@@ -70,7 +84,8 @@ class Reference:
         self._fitted: dict[Hashable, Any] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Reference, (self.X, self.labels)  # fitted detectors are fitted again after loading
+        # Fitted detectors are fitted again after loading.
+        return Reference, (self._given, self.labels, self.schema)
 
     @classmethod
     def read(cls, reference: Any, result: Counterfactuals) -> Reference:
@@ -78,8 +93,9 @@ class Reference:
 
         Parameters
         ----------
-        reference : array, tuple (X, y), Dataset or Reference
-            Of a Dataset, the training part is taken.
+        reference : array or data frame, tuple (X, y), Dataset or Reference
+            Of a Dataset, the training part is taken. For the result of a table, a data frame with
+            its columns.
         result : Counterfactuals
             The result to be compared with the reference.
 
@@ -93,8 +109,11 @@ class Reference:
         ValueError
             Where shapes do not match, no row is given, or no label is a class of the result.
         """
-        if isinstance(reference, Reference):
+        schema = None if result.table is None else result.table.schema
+        if isinstance(reference, Reference) and reference.schema == schema:
             known = reference
+        elif isinstance(reference, Reference):
+            known = cls(reference._given, reference.labels, schema)
         elif isinstance(reference, Dataset):
             known = cls(reference.X_train, reference.y_train)
         elif isinstance(reference, tuple):
@@ -102,15 +121,19 @@ class Reference:
                 raise ValueError(
                     f"reference is a tuple of {len(reference)}; accepted: X, or the pair (X, y)."
                 )
-            known = cls(*reference)
+            known = cls(*reference, schema)
         else:
-            known = cls(reference)
+            known = cls(reference, None, schema)
         known._check_shape(result)
         known._check_labels(result)
         return known
 
     def _check_shape(self, result: Counterfactuals) -> None:
         """Raise where the rows do not have the shape of the result's instances."""
+        if self.schema is not None and len(self.X) == 0:
+            raise ValueError("reference has no rows. Accepted: at least one.")
+        if self.schema is not None:
+            return  # the columns were compared with the schema
         given = self.X.shape
         wanted = instance_shape(result)
         row_shape = given[1:]
@@ -170,8 +193,15 @@ class Reference:
         Returns
         -------
         ndarray of shape (d,)
-            Of each feature of a row; of series and images, that of all values of the channel.
+            Of each feature of a row; of series and images, that of all values of the channel; of a
+            table that of each column as numbers, missing values left out.
         """
+        if self.codes is not None:
+            known = ~np.isnan(self.codes)
+            count = np.maximum(known.sum(axis=0), 1)
+            center = np.nansum(self.codes, axis=0) / count
+            square = np.nansum(np.square(self.codes - center), axis=0)
+            return np.asarray(np.sqrt(square / count))
         if result.modality == "row":
             return np.asarray(self.rows.std(axis=0))
         n_channels, *rest = instance_shape(result)
@@ -296,12 +326,27 @@ def classifier_of(
     ValueError
         Where a target class is unknown to the model.
     """
+    if result.table is not None:
+        # The classes of a table's model are those of the model inside.
+        model = model.inner if isinstance(model, Tabular) else model
     has_names = isinstance(model, Classifier) or hasattr(model, "classes_")
     # A module or function has no class names of its own, so those of the result are meant.
     classifier = as_classifier(model, classes=None if has_names else result.classes)
     if len(result) == 0:
         return classifier
+    if result.table is not None:
+        classifier = Tabular(classifier, TableSpace(result.table))
+        x, _ = flat_values(result)
+        rows = classifier.space.embed(torch.from_numpy(x))
+        classifier.probe(rows)
+        classifier.infer_classes(rows, result.classes)
+        return _checked_classes(classifier, name, result)
     classifier.infer_classes(as_numpy(result.X[:1]), result.classes)
+    return _checked_classes(classifier, name, result)
+
+
+def _checked_classes(classifier: Classifier, name: str, result: Counterfactuals) -> Classifier:
+    """Raise where a target class is unknown to a model."""
     known = classifier.classes.tolist()
     for label in result.target.tolist():
         if label not in known:
@@ -346,7 +391,7 @@ def ask_variants(
     for start in range(0, n, step):
         rows = np.arange(start, min(n, start + step))
         variants = make_variants(rows)  # (rows, count, d)
-        verdict = classifier.verdict(variants.reshape(-1, *shape))
+        verdict = classifier.final_verdict(variants.reshape(-1, *shape))
         index = verdict.label.cpu().numpy()
         labels.append(classifier.classes[index].reshape(-1, count))
         proba = verdict.proba.cpu().numpy()

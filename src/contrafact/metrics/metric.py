@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
 from ..engine.result import Counterfactuals, as_numpy
 from ..models.classifier import Array
+from .table_rows import part_changes, table_coordinates
 
 if TYPE_CHECKING:
     from .inputs import MetricInputs
@@ -46,6 +47,9 @@ class Metric(ABC):
         "explainer", "other_model", "other_models", "autoencoder", "saliency".
     modalities : tuple of str, default=("series", "image", "row")
         The kinds of data that the metric is defined for.
+    tables : bool, default=True
+        Whether it is defined for tables with categories and missing values too, not for arrays
+        alone.
 
     Examples
     --------
@@ -63,6 +67,7 @@ class Metric(ABC):
     direction: ClassVar[Literal["min", "max"]]
     needs: ClassVar[frozenset[str]] = frozenset()
     modalities: ClassVar[tuple[str, ...]] = ("series", "image", "row")
+    tables: ClassVar[bool] = True
 
     @abstractmethod
     def compute(self, result: Counterfactuals, inputs: MetricInputs) -> Array:
@@ -99,6 +104,8 @@ class Metric(ABC):
         if result.modality not in self.modalities:
             accepted = " and ".join(self.modalities)
             return f"is for {accepted} data; this result holds {result.modality} data"
+        if result.table is not None and not self.tables:
+            return "is for arrays; this result holds the rows of a table"
         missing = set(self.needs - inputs.available(result))
         if not missing:
             return ""
@@ -109,7 +116,18 @@ class Metric(ABC):
 
 
 def flat_arrays(result: Counterfactuals) -> tuple[Array, Array]:
-    """Return X and X_cf as float64 of shape (n, d), so that differences are not rounded twice."""
+    """Return X and X_cf as float64 of shape (n, d), so that differences are not rounded twice.
+
+    The rows of a table are in coordinates without units, where no value is missing.
+    """
+    if result.table is not None:
+        x, x_cf = flat_values(result)
+        return table_coordinates(result.table, x), table_coordinates(result.table, x_cf)
+    return flat_values(result)
+
+
+def flat_values(result: Counterfactuals) -> tuple[Array, Array]:
+    """Return X and X_cf as float64 of shape (n, d), as models are asked about them."""
     size = int(np.prod(instance_shape(result)))
     x = as_numpy(result.X).reshape(len(result), size)
     x_cf = as_numpy(result.X_cf).reshape(len(result), size)
@@ -117,15 +135,39 @@ def flat_arrays(result: Counterfactuals) -> tuple[Array, Array]:
 
 
 def absolute_change(result: Counterfactuals) -> Array:
-    """Return |x' − x| as float64 of shape (n, d)."""
+    """Return |x' − x| as float64 of shape (n, d); of a table by columns, in units of its schema."""
+    if result.table is not None:
+        return part_changes(result)
     x, x_cf = flat_arrays(result)
     return np.asarray(np.abs(x_cf - x))
 
 
 def flat_changed(result: Counterfactuals) -> Array:
-    """Return the mask of changed values, `result.changed`, with shape (n, d)."""
+    """Return the mask of changed values, `result.changed`, with shape (n, d).
+
+    Of a table by columns, where a one-hot group counts as one.
+    """
+    if result.table is not None:
+        return result.changed_parts
     size = int(np.prod(instance_shape(result)))
     return as_numpy(result.changed).reshape(len(result), size)
+
+
+def n_values(result: Counterfactuals) -> int:
+    """Return d, the number of values of an instance: of a table, of its columns."""
+    if result.table is not None:
+        return len(result.table.schema.parts)
+    return int(np.prod(instance_shape(result)))
+
+
+def part_of_value(result: Counterfactuals) -> Any:
+    """Return which value of `flat_changed` each value of `flat_values` belongs to, as an index."""
+    if result.table is None:
+        return slice(None)
+    part = np.empty(len(result.table.schema), dtype=int)
+    for number, members in enumerate(result.table.schema.parts.values()):
+        part[list(members)] = number
+    return part
 
 
 def instance_shape(result: Counterfactuals) -> tuple[int, ...]:

@@ -13,7 +13,8 @@ from ..models.classifier import Array
 from ..numerics.randomness import row_normal, row_seeds
 from ..validation import Real, Rule, check_parameters
 from .inputs import MetricInputs, ask_variants, classifier_of
-from .metric import Metric, flat_arrays
+from .metric import Metric, flat_arrays, flat_values
+from .table_rows import noisy_rows
 
 
 class Lipschitz(Metric):
@@ -27,6 +28,7 @@ class Lipschitz(Metric):
     name = "lipschitz"
     direction = "min"
     needs = frozenset({"explainer", "reference"})
+    tables = False  # between the rows of a table there are no small steps
     noise = 0.01
     n_draws = 3
 
@@ -60,7 +62,8 @@ class NoiseSurvival(Metric):
     """Share of 20 draws ε for which the model says c of x' + ε.
 
     ε is normal, `sigma` times the reference's standard deviation (of a feature, or of a channel's
-    values), a twentieth by default. The draws depend on x' alone.
+    values), a twentieth by default. The draws depend on x' alone. In a table the numbers are moved,
+    to the nearest row that the schema allows.
 
     Parameters
     ----------
@@ -90,12 +93,16 @@ class NoiseSurvival(Metric):
     @override
     def compute(self, result: Counterfactuals, inputs: MetricInputs) -> Array:
         classifier = classifier_of(inputs.model, "model", result)
-        _, x_cf = flat_arrays(result)
+        _, x_cf = flat_values(result)
         scale = self.sigma * inputs.require_reference().spread(result)
+        table = result.table
 
         def add_noise(rows: Array) -> Array:
-            center = x_cf[rows, None]
-            return center + scale * _draw_normal(x_cf[rows], self.n_draws)
+            center = x_cf[rows]
+            noise = scale * _draw_normal(center, self.n_draws)
+            if table is not None:
+                return noisy_rows(table, center, noise)
+            return center[:, None] + noise
 
         labels, _ = ask_variants(classifier, result, add_noise, self.n_draws)
         is_target = labels == result.target[:, None]
@@ -145,7 +152,7 @@ STABILITY: tuple[type[Metric], ...] = (Lipschitz, NoiseSurvival, TransferValidit
 def _says_target(model: Any, name: str, result: Counterfactuals) -> Array:
     """Return 1 where a model says c of x', else 0; `name` is the argument it was passed as."""
     classifier = classifier_of(model, name, result)
-    _, x_cf = flat_arrays(result)
+    _, x_cf = flat_values(result)
 
     def unchanged(rows: Array) -> Array:
         return x_cf[rows, None]

@@ -170,6 +170,14 @@ class Schema:
                 members.setdefault(column.group, []).append(position)
         return {name: tuple(positions) for name, positions in members.items()}
 
+    @property
+    def parts(self) -> dict[str, tuple[int, ...]]:
+        """What can be changed on its own, a column or a one-hot group: positions of its columns."""
+        members: dict[str, list[int]] = {}
+        for position, column in enumerate(self.columns):
+            members.setdefault(column.group or column.name, []).append(position)
+        return {name: tuple(positions) for name, positions in members.items()}
+
     def position(self, name: str) -> int:
         """Return the position of a column.
 

@@ -23,6 +23,17 @@ class FixedValues:
         self._numbers: dict[str, dict[Hashable, int]] = {}
         self._lock = Lock()
 
+    def __getstate__(self) -> dict[str, list[Hashable]]:
+        return self.values  # a lock cannot be copied
+
+    def __setstate__(self, values: dict[str, list[Hashable]]) -> None:
+        self.values = values
+        self._numbers = {
+            name: {value: number for number, value in enumerate(listed)}
+            for name, listed in values.items()
+        }
+        self._lock = Lock()
+
     def number(self, name: str, values: Array) -> Array:
         """Return the number of each value of a column, NaN where missing; new ones are added."""
         with self._lock:
@@ -167,6 +178,29 @@ class Table:
             for codes, description in zip(self.codes.T, self.schema, strict=True)
         ]
         return self.form.build(columns, self.index)
+
+    def values_by_part(self) -> dict[str, list[Any]]:
+        """Return the values of every column as the frame has them, row by row.
+
+        Returns
+        -------
+        dict of str to list
+            By name. A one-hot group is one entry, with the name of its level in each row; None
+            where none of its columns is 1.
+        """
+        frame = self.frame_without_index()
+        listed = {}
+        for name, members in self.schema.parts.items():
+            if self.schema.columns[members[0]].group is not None:
+                levels = [self.schema.names[member].removeprefix(f"{name}_") for member in members]
+                chosen = self.codes[:, list(members)]
+                listed[name] = [
+                    levels[place] if row[place] else None
+                    for place, row in zip(chosen.argmax(1).tolist(), chosen.tolist(), strict=True)
+                ]
+                continue
+            listed[name] = frame[self.form.labels[members[0]]].to_list()
+        return listed
 
     def frame_without_index(self) -> Any:
         """Make the frame with its rows numbered from 0, as for a model."""
