@@ -10,9 +10,14 @@ from .grammar import counted, shorten
 from .words import class_probability, column_of, label_text, percent_text, row_name
 
 #: what a separate place of change is called; a place of a row is a feature
-PLACES = {"series": "stretch", "image": "region", "row": "feature"}
+PLACES = {"series": "stretch", "image": "region", "row": "feature", "table": "column"}
 #: stands between the parts of `detail`
 SEPARATOR = "   ·   "
+
+
+def kind_of(result: Counterfactuals) -> str:
+    """Return the kind of data of a result: its modality, or "table" for rows of a table."""
+    return "table" if result.table is not None else result.modality
 
 
 def headline(
@@ -95,6 +100,10 @@ def change_text(result: Counterfactuals, i: int) -> str:
         As in "12 % of the values changed, in 3 stretches".
     """
     row = result[i]
+    if row.table is not None:
+        count = int(row.changed_parts.sum())
+        n_columns = counted(len(row.table.schema.parts), "column")
+        return f"{count} of {n_columns} changed" if count else "nothing changed"
     places = int(count_regions(as_numpy(row.changed), result.modality)[0])
     if places == 0:
         return "nothing changed"

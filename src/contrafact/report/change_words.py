@@ -8,8 +8,10 @@ import numpy as np
 
 from ..engine.result import Counterfactuals
 from ..metrics.regions import runs
+from ..metrics.table_rows import part_changes
 from ..models.classifier import Array
 from .pairs import changed_mask, pair, relative_change
+from .table_words import change_phrase, rows_of
 from .words import different_texts, name_of
 
 #: below this fraction of the spread it had before, a stretch counts as flat
@@ -57,8 +59,11 @@ def changes_of(result: Counterfactuals, i: int) -> list[Change]:
     Returns
     -------
     list of Change
-        Features of a row, stretches of a series or parts of an image; in no particular order.
+        Features of a row, columns of a table, stretches of a series or parts of an image; in no
+        particular order.
     """
+    if result.table is not None:
+        return _columns(result, i)
     x, x_cf = pair(result, i)
     changed = changed_mask(result, i)
     if result.modality == "row":
@@ -88,6 +93,18 @@ def stretch_text(start: int, stop: int, length: int) -> str:
     if stop - start == 1:
         return f"at t = {start}"
     return f"between t = {start} and {stop - 1}"
+
+
+def _columns(result: Counterfactuals, i: int) -> list[Change]:
+    """Find the changed columns of a table, with both values."""
+    table, before, after = rows_of(result, i)
+    row = result[i]
+    size = part_changes(row)[0]
+    return [
+        Change(change_phrase(table, part, before, after), place=(j, 0), size=float(size[j]))
+        for j, part in enumerate(table.schema.parts)
+        if row.changed_parts[0, j]
+    ]
 
 
 def _features(result: Counterfactuals, x: Array, x_cf: Array, changed: Array) -> list[Change]:

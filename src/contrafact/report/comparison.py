@@ -9,12 +9,20 @@ import numpy as np
 
 from ..engine.result import Counterfactuals, as_numpy
 from ..metrics.metric import instance_shape
+from ..metrics.table_rows import part_changes
 from ..models.classifier import Array
 from ..validation import brief
 from .grammar import counted, shorten
 from .pairs import changed_mask, pair
 from .style import Look, look_of
-from .words import class_probability, column_of, label_text, number_text, percent_text
+from .words import (
+    class_probability,
+    column_of,
+    instance_name,
+    label_text,
+    number_text,
+    percent_text,
+)
 
 
 @dataclass(frozen=True)
@@ -165,7 +173,7 @@ def question_text(answers: list[MethodAnswer]) -> str:
     i = answers[0].i
     labels = {answer.result.labels[answer.i].item() for answer in answers}
     targets = {answer.result.target[answer.i].item() for answer in answers}
-    text = f"row {result.source[i]}"
+    text = instance_name(result, i)
     if len(labels) == 1:
         probability = class_probability(result.proba[i], column_of(result, result.labels[i]))
         text += f": {label_text(result.labels[i])} ({probability})"
@@ -183,11 +191,15 @@ def answer_lines(answer: MethodAnswer) -> list[str]:
         One method's counterfactual.
     """
     changed = answer.changed
-    if answer.result.modality == "row":
+    distance = float(np.linalg.norm(answer.x_cf - answer.x))
+    if answer.result.table is not None:
+        row = answer.result[answer.i]
+        distance = float(np.linalg.norm(part_changes(row)))
+        amount = counted(int(row.changed_parts.sum()), "column")
+    elif answer.result.modality == "row":
         amount = counted(int(changed.sum()), "feature")
     else:
         amount = percent_text(float(changed.mean()))
-    distance = float(np.linalg.norm(answer.x_cf - answer.x))
     return [
         _verdict(answer),
         f"{amount} changed",

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import torch
 
 from ..engine.constraints import Constraints, broadcast_over_instance
 from ..engine.result import Counterfactuals, as_numpy
+from ..engine.table_constraints import describe, table_limits
 from ..metrics.metric import instance_shape
 from ..models.classifier import Array
+from ..tables import TableSpace
 from .grammar import listed
 from .sentences import MOST_NAMED
 from .words import name_of, number_text
@@ -29,15 +32,41 @@ def kept_constraints(result: Counterfactuals, constraints: Constraints) -> dict[
         For each constraint in words, which rows keep it. A row that was already in the target
         class was not to be changed and keeps them all.
     """
+    exempt = result.status == "already_target"
+    if result.table is not None:
+        by_table = _kept_by_table(result, constraints)
+        return {words: kept | exempt for words, kept in by_table.items()}
     shape = instance_shape(result)
     x = as_numpy(result.X).astype(np.float64).reshape(len(result), *shape)
     x_cf = as_numpy(result.X_cf).astype(np.float64).reshape(len(result), *shape)
     kept = constraints.check(x, x_cf)
-    exempt = result.status == "already_target"
     return {
         words: kept[kind] | exempt
         for kind, words in _words_by_kind(result, constraints, shape).items()
     }
+
+
+def _kept_by_table(result: Counterfactuals, constraints: Constraints) -> dict[str, Array]:
+    """Check the rows of a table; by the words of each constraint, which rows keep it."""
+    limits = table_limits(constraints, TableSpace(result.table_cf))
+    kept = limits.take(torch.from_numpy(result.source)).check_rows(
+        as_numpy(result.X_cf), as_numpy(result.X)
+    )
+    words = {
+        "frozen": describe(_only(constraints, "frozen", "forbidden")),
+        "bounds": describe(
+            _only(constraints, "lower", "upper", "bounds", "increasing", "decreasing")
+        ),
+        "max_changed": describe(_only(constraints, "max_changed")),
+        "linked": f"{listed(list(constraints.linked or ()))} as computed from the other columns",
+    }
+    told = {words.get(name, name): rows for name, rows in kept.items()}
+    return {text: rows for text, rows in told.items() if text}
+
+
+def _only(constraints: Constraints, *names: str) -> Constraints:
+    """Return some of the constraints."""
+    return Constraints(**{name: getattr(constraints, name) for name in names})
 
 
 def _words_by_kind(

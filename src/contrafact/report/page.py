@@ -30,6 +30,7 @@ SCRIPTS = (
     "unpacking.js",
     "series_chart.js",
     "pictures.js",
+    "table_sheet.js",
     "page.js",
 )
 _RULES = {
@@ -104,22 +105,30 @@ def write_report(
     content = payload(results, scores, known, constraints)
     without_picture = sum(entry["x"] is None for entry in content["instances"])
     heading = shorten(title or QUESTION, 200)
+    remarks = sections.remarks(results)
+    summary = sections.summary(results, means, without_picture)
+    metrics_heading = "Methods side by side" if len(results) > 1 else "Metrics"
+    metrics = sections.means_table(results, scores, means)
+    is_table = content["modality"] == "table"
+    instances = _section(
+        "What would have to be different" if is_table else "Instances",
+        "<noscript><p>Pictures need JavaScript.</p></noscript>",
+        identifier="explorer",
+    )
+    limits = _section("Constraints", sections.constraints_table(results, constraints))
+    if is_table:
+        # Whoever asks about a person reads the person's options first, and metrics maybe never.
+        if len(results) == len(content["instances"]) == 1:
+            summary = ""  # the row says it all
+        folded = f"<details><summary>Show the metrics</summary>{metrics}</details>"
+        metrics_section = _section(metrics_heading, folded)
+        shown = [remarks, instances, _section("Summary", summary), limits, metrics_section]
+    else:
+        metrics_section = _section(metrics_heading, metrics)
+        shown = [_section("Summary", remarks + summary), metrics_section, instances, limits]
     body = [
         f"<header><h1>{escape(heading)}</h1>{sections.scope(results)}</header>\n<main>",
-        _section(
-            "Summary",
-            sections.remarks(results) + sections.summary(results, means, without_picture),
-        ),
-        _section(
-            "Methods side by side" if len(results) > 1 else "Metrics",
-            sections.means_table(results, scores, means),
-        ),
-        _section(
-            "Instances",
-            "<noscript><p>Pictures need JavaScript.</p></noscript>",
-            identifier="explorer",
-        ),
-        _section("Constraints", sections.constraints_table(results, constraints)),
+        *shown,
         _section("Provenance", sections.provenance(results, command)),
         "</main>",
     ]

@@ -139,15 +139,15 @@ def method_means(result: Counterfactuals, scores: pd.DataFrame) -> MethodMeans:
     )
 
 
-def metric_label(metric: PageMetric, modality: str) -> str:
+def metric_label(metric: PageMetric, kind: str) -> str:
     """Return what the page calls a metric.
 
     Parameters
     ----------
     metric : PageMetric
         The metric.
-    modality : str
-        Of the result: the places of change are stretches, regions or features.
+    kind : str
+        Of the data: the places of change are stretches, regions, features or columns.
 
     Returns
     -------
@@ -155,7 +155,7 @@ def metric_label(metric: PageMetric, modality: str) -> str:
         As in "changed".
     """
     if metric.name == "segments":
-        return f"{plural(PLACES[modality])} changed"
+        return f"{plural(PLACES[kind])} changed"
     return metric.label or metric.name
 
 

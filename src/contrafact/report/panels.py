@@ -249,8 +249,8 @@ def draw_features(ax: Axes, result: Counterfactuals, i: int, most: int = 12) -> 
     shown = changed[by_size][:most].tolist()
     look = look_of(result, i)
     for line, j in enumerate(shown):
-        _draw_dots(ax, x[j] / unit[j], x_cf[j] / unit[j], line, look)
-        _write_values(ax, x[j], x_cf[j], line)
+        draw_dots(ax, x[j] / unit[j], x_cf[j] / unit[j], line, look)
+        write_beside(ax, " → ".join(different_texts(x[j], x_cf[j])), line)
     ax.set_yticks(range(len(shown)), [drawn_name(result, j) for j in shown])
     ax.set_ylim(max(len(shown), 3) - 0.5, -0.5)
     ax.margins(x=0.06)
@@ -275,8 +275,20 @@ def write_no_change(ax: Axes) -> None:
     )
 
 
-def _draw_dots(ax: Axes, before: float, after: float, line: int, look: Look) -> None:
-    """Draw one feature: a dot before, a dot after, and a line between them."""
+def draw_dots(ax: Axes, before: float, after: float, line: int, look: Look) -> None:
+    """Draw one feature: a dot before, a dot after, and a line between them.
+
+    Parameters
+    ----------
+    ax : Axes
+        Where to draw.
+    before, after : float
+        Places of the dots.
+    line : int
+        Which line of the axes.
+    look : Look
+        How the counterfactual is drawn.
+    """
     ax.plot(
         [before, after],
         [line, line],
@@ -299,12 +311,22 @@ def _draw_dots(ax: Axes, before: float, after: float, line: int, look: Look) -> 
     )
 
 
-def _write_values(ax: Axes, before: float, after: float, line: int) -> None:
-    """Write both values of a feature beside the axes."""
+def write_beside(ax: Axes, words: str, line: int) -> None:
+    """Write words beside a line of the axes.
+
+    Parameters
+    ----------
+    ax : Axes
+        Where to write.
+    words : str
+        The words, such as both values of a feature.
+    line : int
+        Which line of the axes.
+    """
     ax.text(
         1.02,
         line,
-        " → ".join(different_texts(before, after)),
+        words,
         transform=ax.get_yaxis_transform(),
         va="center",
         fontsize=FONT_SIZE,

@@ -15,7 +15,7 @@ from ..engine.constraints import Constraints, broadcast_over_instance
 from ..engine.result import Counterfactuals, as_numpy
 from ..metrics import Reference
 from ..models.classifier import Array
-from .captions import headline
+from .captions import headline, kind_of
 from .constraint_table import kept_constraints
 from .grammar import counted, shorten
 from .packing import json_numbers, pack_bits, pack_values
@@ -23,10 +23,12 @@ from .page_metrics import PageMetric, metric_definitions, metric_label, shown_me
 from .pairs import changed_mask, pair, relative_change
 from .panels import relevant_classes
 from .sentences import sentence
+from .table_sheets import sheet
 from .words import (
     class_probability,
     column_of,
     different_texts,
+    instance_name,
     label_text,
     name_of,
     note,
@@ -74,11 +76,14 @@ def payload(
             scores=_score_texts(scores[name], metrics),
             kept={} if constraints is None else kept_constraints(result, constraints),
             reference=reference,
+            constraints=constraints,
+            metrics=[metric_label(metric, kind_of(first)) for metric in metrics],
         )
         for name, result in results.items()
     ]
     dtype = _step_type(results)
-    known = None if reference is None else reference.rows.reshape(-1, *shape)
+    is_table = first.table is not None
+    known = None if reference is None or is_table else reference.rows.reshape(-1, *shape)
     instances: list[dict[str, Any]] = []
     guides: dict[str, Any] = {}
     spent = 0
@@ -91,19 +96,19 @@ def payload(
     parts = shape[0] if shape else 0
     definitions = metric_definitions()
     return {
-        "modality": first.modality,
+        "modality": kind_of(first),
         "shape": shape,
         "names": [name_of(first, j) for j in range(parts)],
         "all_parts": f"all {parts} {'features' if first.modality == 'row' else 'channels'}",
         "classes": [label_text(label, 60) for label in first.classes.tolist()],
         "methods": list(results),
         "metrics": [
-            {"label": metric_label(metric, first.modality), "meaning": definitions[metric.name]}
+            {"label": metric_label(metric, kind_of(first)), "meaning": definitions[metric.name]}
             for metric in metrics
         ],
         "instances": instances,
         "guides": guides,
-        "limits": _drawn_limits(shape, constraints),
+        "limits": {} if is_table else _drawn_limits(shape, constraints),
     }
 
 
@@ -115,6 +120,8 @@ class _Method:
     scores: list[list[str]]
     kept: dict[str, Array]
     reference: Reference | None
+    constraints: Constraints | None
+    metrics: list[str]
 
 
 def _score_texts(scores: pd.DataFrame, metrics: list[PageMetric]) -> list[list[str]]:
@@ -136,18 +143,34 @@ def _step_type(results: Mapping[str, Counterfactuals]) -> type[np.unsignedintege
 def _instance(methods: list[_Method], source: int, dtype: Any) -> dict[str, Any]:
     """Collect one instance and its answers; without a drawing if `dtype` is None."""
     answers = []
+    sheets = []
     x = None
+    name = f"row {source}"
     for method in methods:
         rows = np.flatnonzero(method.result.source == source).tolist()
         answers.append([_answer(method, i, dtype) for i in rows])
+        sheets.append(_sheet(method, rows) if rows and dtype is not None else None)
+        if rows:
+            name = instance_name(method.result, rows[0])
         if x is None and rows and dtype is not None:
             x = _packed_instance(method.result, rows[0], dtype)
-    return {"source": source, "name": f"row {source}", "x": x, "answers": answers}
+    return {"source": source, "name": name, "x": x, "answers": answers, "sheets": sheets}
+
+
+def _sheet(method: _Method, rows: list[int]) -> dict[str, Any] | None:
+    """Collect the options of a row of a table; None for other data."""
+    if method.result.table is None:
+        return None
+    texts = zip(*(method.scores[i] for i in rows), strict=True)
+    figures = [(name, list(each)) for name, each in zip(method.metrics, texts, strict=True)]
+    return sheet(method.result, rows, method.constraints, figures)
 
 
 def _packed_instance(result: Counterfactuals, i: int, dtype: Any) -> Any:
     """Pack an instance to be drawn; a row is a table of texts."""
     x, _ = pair(result, i)
+    if result.table is not None:
+        return []  # the sheet has its values
     if result.modality == "row":
         return [number_text(value) for value in x.tolist()]
     return pack_values(x, dtype)
@@ -166,7 +189,7 @@ def _answer(method: _Method, i: int, dtype: Any) -> dict[str, Any]:
         "label": column_of(result, result.labels[i]),
         "target": column_of(result, result.target[i]),
         "changed": changed,
-        "changed_text": percent_text(changed),
+        "changed_text": _changed_text(result, i, changed),
         # No line ends within "t = 42".
         "sentence": sentence(result, i, method.reference).replace("t = ", "t\u00a0=\u00a0"),
         "note": shorten(note(result, i), 1000),
@@ -174,9 +197,17 @@ def _answer(method: _Method, i: int, dtype: Any) -> dict[str, Any]:
         "scores": method.scores[i],
         **_probabilities(result, i),
     }
-    if dtype is not None:
+    if dtype is not None and result.table is None:
         answer |= _drawing(result, i, dtype)
     return answer
+
+
+def _changed_text(result: Counterfactuals, i: int, share: float) -> str:
+    """Say how much of row i changed, for a narrow column."""
+    if result.table is None:
+        return percent_text(share)
+    changed = result[i].changed_parts
+    return f"{int(changed.sum())} of {changed.size}"
 
 
 def _outcome(result: Counterfactuals, i: int) -> str:

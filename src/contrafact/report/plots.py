@@ -38,6 +38,7 @@ from .panels import (
     relevant_classes,
 )
 from .style import FONT_SIZE, INK, axis_name, legend_entries, look_of, plain
+from .table_panels import draw_columns
 
 MOST_CHANNELS = 6
 
@@ -211,10 +212,12 @@ def _plot_image(result: Counterfactuals, i: int, width: float) -> Figure:
 
 def _plot_row(result: Counterfactuals, i: int, width: float) -> Figure:
     """Draw the changed features."""
-    changed = int(changed_mask(result, i).sum())
-    lines = min(max(changed, 4), 12)
+    is_table = result.table is not None
+    changed = result[i].changed_parts if is_table else changed_mask(result, i)
+    lines = min(max(int(changed.sum()), 4), 12)
     figure, left = _with_probabilities(result, i, width, 1.1 + 0.3 * lines)
-    draw_features(figure.add_subplot(left), result, i)
+    draw = draw_columns if is_table else draw_features
+    draw(figure.add_subplot(left), result, i)
     write_legend(figure, legend_entries([look_of(result, i)], "dot"))
     return figure
 

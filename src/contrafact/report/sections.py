@@ -13,6 +13,7 @@ import pandas as pd
 from ..engine.constraints import Constraints
 from ..engine.result import Counterfactuals
 from ..models.classifier import Array
+from .captions import kind_of
 from .constraint_table import kept_constraints
 from .grammar import counted, shorten
 from .page_metrics import (
@@ -47,7 +48,10 @@ def scope(results: Mapping[str, Counterfactuals]) -> str:
     result = next(iter(results.values()))
     number = len(np.unique(result.source))
     *channels, length = result.X.shape[1:]
-    if result.modality == "row":
+    if result.table is not None:
+        n_columns = counted(len(result.table.schema.parts), "column")
+        what = f"{counted(number, 'row')} of a table of {n_columns}"
+    elif result.modality == "row":
         what = f"{counted(number, 'row')} of {counted(length, 'feature')}"
     elif result.modality == "image":
         what = f"{counted(number, 'image')} of {channels[-1]} × {length} pixels"
@@ -212,10 +216,10 @@ def means_table(
     if not means:
         return "<p>Nothing was asked.</p>"
     metrics = shown_metrics(next(iter(scores.values())))
-    modality = next(iter(results.values())).modality
+    kind = kind_of(next(iter(results.values())))
     directions = next(iter(means.values())).direction
     arrows = {name: ARROWS[way] for name, way in directions.items()}
-    labels = {metric.name: metric_label(metric, modality) for metric in metrics}
+    labels = {metric.name: metric_label(metric, kind) for metric in metrics}
     definitions = metric_definitions()
     head = "".join(
         f'<th scope="col" class="number" title="{escape(definitions[name])}">'

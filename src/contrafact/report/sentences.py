@@ -11,11 +11,20 @@ from ..metrics.regions import count_regions
 from ..models.classifier import Array
 from .captions import PLACES
 from .change_words import changes_of, stretch_text
-from .grammar import counted, listed
-from .words import label_text, name_of, over_instances, percent_text, target_probability
+from .grammar import counted, listed, one_line
+from .words import (
+    label_text,
+    name_of,
+    number_text,
+    over_instances,
+    percent_text,
+    target_probability,
+)
 
 #: how many changes a sentence names before it only counts the rest
 MOST_NAMED = 3
+#: the same for tables, where a change that is not named may be taken for one that is not needed
+MOST_COLUMNS = 8
 #: a window longer than this fraction of the series says nothing about where changes gather
 MOST_OF_SERIES = 0.4
 
@@ -52,15 +61,18 @@ def sentence(result: Counterfactuals, i: int, known: Reference | None = None) ->
     changes = changes_of(result, i)
     if not changes:
         return f"The model says {target} of this {noun} as it is; nothing was changed."
-    largest = sorted(changes, key=lambda change: -change.size)[:MOST_NAMED]
+    is_table = result.table is not None
+    most = MOST_COLUMNS if is_table else MOST_NAMED
+    largest = sorted(changes, key=lambda change: -change.size)[:most]
     named = sorted(largest, key=lambda change: change.place)
-    words = listed([change.words for change in named])
+    phrases = [change.words for change in named]
+    words = "; ".join(phrases) if is_table else listed(phrases)
     rest = len(changes) - len(named)
     unnamed = f" ({counted(rest, 'smaller change')} not named)" if rest else ""
     verb = "would need" if noun == "row" else "would have to"
     instead = "" if label == target else f" instead of {label}"
     change = f"To be called {target}{instead}, this {noun} {verb} {words}{unnamed}."
-    return " ".join([change, *_evidence(result, i, known)])
+    return " ".join([change, *evidence(result, i, known)])
 
 
 def outcome(result: Counterfactuals) -> list[str]:
@@ -84,7 +96,8 @@ def outcome(result: Counterfactuals) -> list[str]:
     asked = int((~already).sum())
     if asked:
         several = len(np.unique(result.source)) < len(result)
-        noun = " alternatives" if several else ""
+        alternatives = " options" if result.table is not None else " alternatives"
+        noun = alternatives if several else ""
         sentences.append(
             f"{int(reached.sum())} of {asked}{noun} now get the class that was asked for."
         )
@@ -96,8 +109,23 @@ def outcome(result: Counterfactuals) -> list[str]:
     return sentences
 
 
-def _evidence(result: Counterfactuals, i: int, known: Reference | None) -> list[str]:
-    """Say whether the change joins as real series run, and how many retrained models agree."""
+def evidence(result: Counterfactuals, i: int, known: Reference | None) -> list[str]:
+    """Say whether the change joins as real series run, and how many retrained models agree.
+
+    Parameters
+    ----------
+    result : Counterfactuals
+        The result.
+    i : int
+        Row of the result.
+    known : Reference, optional
+        Real series to compare joins with.
+
+    Returns
+    -------
+    list of str
+        Sentences; none where nothing is known.
+    """
     told = []
     if result.modality == "series" and known is not None:
         limits = real_differences(known, result)
@@ -152,7 +180,13 @@ def _already_sentence(already: int, asked: int) -> str:
 
 def _typical_change(reached: Counterfactuals) -> str:
     """Say the median change of rows that reached their class by a change."""
-    share = percent_text(float(np.median(reached.changed_fraction)))
+    share = f"{percent_text(float(np.median(reached.changed_fraction)))} of the values"
+    alternatives = "alternatives"
+    if reached.table is not None:
+        count = reached.changed_parts.sum(1)
+        n_columns = counted(len(reached.table.schema.parts), "column")
+        share = f"{number_text(float(np.median(count)))} of {n_columns}"
+        alternatives = "options"
     where = ""
     if reached.modality != "row":
         count = count_regions(as_numpy(reached.changed), reached.modality)
@@ -160,25 +194,33 @@ def _typical_change(reached: Counterfactuals) -> str:
         where = f", in {counted(places, PLACES[reached.modality])}"
     instances = len(np.unique(reached.source))
     over = over_instances(instances, already=0)
-    several = f"of {len(reached)} alternatives " if instances < len(reached) else ""
-    return f"Typical change: {share} of the values{where} (median {several}{over})."
+    several = f"of {len(reached)} {alternatives} " if instances < len(reached) else ""
+    return f"Typical change: {share}{where} (median {several}{over})."
 
 
 def _where_changes_gather(result: Counterfactuals) -> list[str]:
     """Say where the changes of many rows gather, if they do."""
     if len(result) < 2 or result.modality == "image":
         return []
+    if result.table is not None:
+        names = [one_line(part, 40) for part in result.table.schema.parts]
+        return [_most_often(names, result.changed_parts.sum(0), len(result))]
     last_axis = result.X.shape[-1]
     changed = as_numpy(result.changed).reshape(len(result), -1, last_axis)
     often = changed.any(1).sum(0)
     if result.modality == "row":
-        most = np.argsort(-often, kind="stable")[:MOST_NAMED].tolist()
-        words = [f"{name_of(result, j)} (in {often[j]} of {len(result)})" for j in most if often[j]]
-        return [f"Changed most often: {listed(words)}."]
+        return [_most_often([name_of(result, j) for j in range(last_axis)], often, len(result))]
     start, stop = _shortest_half(often)
     if stop - start > MOST_OF_SERIES * last_axis:
         return []
     return [f"Half of all changes fall {stretch_text(start, stop, last_axis)}."]
+
+
+def _most_often(names: list[str], often: Array, n: int) -> str:
+    """Name the features that changed most often."""
+    most = np.argsort(-often, kind="stable")[:MOST_NAMED].tolist()
+    words = [f"{names[j]} (in {often[j]} of {n})" for j in most if often[j]]
+    return f"Changed most often: {listed(words)}."
 
 
 def _shortest_half(often: Array) -> tuple[int, int]:

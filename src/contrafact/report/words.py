@@ -260,6 +260,26 @@ def column_of(result: Counterfactuals, label: Any) -> int:
     return int(result.classes.tolist().index(label.item()))
 
 
+def instance_name(result: Counterfactuals, i: int) -> str:
+    """Name the instance of counterfactual i: by the label of its row in a frame, or its number.
+
+    Parameters
+    ----------
+    result : Counterfactuals
+        The result.
+    i : int
+        Row of the result.
+
+    Returns
+    -------
+    str
+        As in "row 12" or "row P-1042".
+    """
+    label = result.row_labels[i]
+    text = " / ".join(map(str, label)) if isinstance(label, tuple) else label
+    return f"row {one_line(text, 40)}"
+
+
 def row_name(result: Counterfactuals, i: int) -> str:
     """Name counterfactual i: the row of the input, and which one where the row has several.
 
@@ -273,13 +293,14 @@ def row_name(result: Counterfactuals, i: int) -> str:
     Returns
     -------
     str
-        As in "row 12" or "row 12 (1 of 3)".
+        As in "row 12", "row 12 (1 of 3)", or of a table "row P-1042 (option 1 of 3)".
     """
     siblings = np.flatnonzero(result.source == result.source[i]).tolist()
-    name = f"row {result.source[i]}"
+    name = instance_name(result, i)
     if len(siblings) == 1:
         return name
-    return f"{name} ({siblings.index(i) + 1} of {len(siblings)})"
+    option = "option " if result.table is not None else ""
+    return f"{name} ({option}{siblings.index(i) + 1} of {len(siblings)})"
 
 
 def note(result: Counterfactuals, i: int) -> str:

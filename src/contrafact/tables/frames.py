@@ -308,6 +308,10 @@ class FrameForm:
         """Return whether a column holds whole numbers by its type."""
         return str(self.dtypes[column]).lower().startswith(("int", "uint"))
 
+    def is_date(self, column: int) -> bool:
+        """Return whether a column holds dates or moments by its type."""
+        return str(self.dtypes[column]).lower().startswith(("date", "timestamp"))
+
     def build(self, columns: Sequence[Array | Chosen], index: Any = None) -> Any:
         """Make a frame.
 

@@ -12,6 +12,8 @@ const state = {
   search: "",
   filter: "all",
 };
+/** One row of a table needs no list to choose from. */
+const isAlone = data.modality === "table" && data.instances.length === 1;
 const FILTERS = ["all", "reached", "not reached", "already"];
 const NOT_ASKED = "not asked";
 /** Channels drawn unless all are asked for. */
@@ -254,7 +256,9 @@ function makeLegend(answer) {
 }
 
 function makeHeader(words) {
-  return make("header", {}, make("h3", {}, words),
+  const heading = make("h3", {}, words);
+  if (isAlone) return make("header", {}, heading);
+  return make("header", {}, heading,
     make("div", { class: "steps" },
       make("button", { type: "button", onclick: () => step(-1) }, "← previous"),
       make("button", { type: "button", onclick: () => step(1) }, "next →")));
@@ -288,7 +292,12 @@ function show() {
   const answer = answerOf(instance);
   const stage = make("div");
   const restoreFocus = rememberFocus();
-  const parts = [
+  const sheet = instance.sheets[state.method];
+  const parts = sheet ? [
+    makeHeader(instance.name),
+    makeMethodChoice(instance),
+    ...makeSheet(sheet, brokenBy(instance)),
+  ] : [
     makeHeader(answer?.headline ?? instance.name),
     makeMethodChoice(instance),
     makeAlternativeChoice(instance),
@@ -296,9 +305,14 @@ function show() {
   ];
   detail.replaceChildren(...parts.filter((part) => part !== null));
   redraw = () => {};
-  if (answer !== undefined) draw(stage, instance, answer);
+  if (answer !== undefined && !sheet) draw(stage, instance, answer);
   restoreFocus();
   history.replaceState(null, "", `#row=${instance.source}&method=${state.method}`);
+}
+
+/** The constraints that some option of a row breaks. */
+function brokenBy(instance) {
+  return [...new Set(instance.answers[state.method].flatMap((answer) => answer.broken))];
 }
 
 /** Rebuilding takes the focused control away: return what focuses the one that replaces it. */
@@ -477,7 +491,10 @@ function followLink() {
 }
 
 document.querySelector("header").append(makeThemeButton());
-document.getElementById("explorer").append(make("div", { class: "explorer" }, makeList(), detail));
+const list = makeList();
+document.getElementById("explorer").append(isAlone
+  ? detail
+  : make("div", { class: "explorer" }, list, detail));
 followLink();
 sortBy("row");
 choose(state.at);
