@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ..engine.result import Counterfactuals
+from ..metrics.table_rows import part_changes
 from ..models.classifier import Array
 from ..validation import Integer, check_parameters
 from .canvas import WIDTH, TitleLine, check_path, save_figure, titled_figure, write_legend
@@ -24,10 +25,13 @@ from .grammar import one_line
 from .pairs import relative_change
 from .panels import draw_difference, draw_image, draw_series, write_no_change
 from .style import ALARM, FONT_SIZE, GRAY, INK, drawn_name, legend_entries, plain, tidy_lines
+from .table_words import value_text
 from .words import number_text
 
 MOST_CHANNELS = 3
 MOST_FEATURES = 20
+#: larger changes are drawn as large as one of this size
+MOST_SIZE = 2.0
 #: distance of the lines beside a picture, in points
 LINE_STEP = 13
 
@@ -235,11 +239,11 @@ def _plot_rows(answers: list[MethodAnswer]) -> Figure:
         sharex=True,
         height_ratios=[0.95, height],
     )
-    _draw_originals(head, ax, answers[0].x[shown])
+    _draw_originals(head, ax, [_text_of(answers[0], j, answers[0].x) for j in shown])
     for column, answer in enumerate(answers):
         _write_lines(head, answer, column - 0.06)
         _draw_column(ax, answer, column, shown)
-    ax.set_yticks(range(len(shown)), [drawn_name(answers[0].result, j, 28) for j in shown])
+    ax.set_yticks(range(len(shown)), [_name_of(answers[0], j) for j in shown])
     ax.set_ylim(max(len(shown), 1) - 0.5, -0.5)
     ax.set_xlim(-0.62, len(answers) - 0.25)
     ax.set_xticks([])
@@ -247,14 +251,15 @@ def _plot_rows(answers: list[MethodAnswer]) -> Figure:
         write_no_change(ax)
     hidden = len(order) - len(shown)
     more = f"   ({hidden} more changed, not shown)" if hidden else ""
-    key = f"▲ up, ▼ down: the larger, the more{more}"
+    other = ", ■ another value" if answers[0].result.table is not None else ""
+    key = f"▲ up, ▼ down: the larger, the more{other}{more}"
     ax.set_xlabel(key, fontsize=FONT_SIZE, loc="left")
     tidy_lines(ax)
     ax.spines[["bottom", "left"]].set_visible(False)
     return figure
 
 
-def _draw_originals(head: Axes, ax: Axes, values: Array) -> None:
+def _draw_originals(head: Axes, ax: Axes, values: list[str]) -> None:
     """Draw the first column of the table: the values before."""
     head.annotate(
         "original",
@@ -277,18 +282,16 @@ def _draw_originals(head: Axes, ax: Axes, values: Array) -> None:
 
 def _feature_order(answers: list[MethodAnswer]) -> list[int]:
     """Sort the changed features: those that most methods changed first, then by size."""
-    often = np.sum([answer.changed for answer in answers], axis=0)
-    size = np.max([relative_change(answer.x, answer.x_cf) for answer in answers], axis=0)
+    often = np.sum([_changed_of(answer) for answer in answers], axis=0)
+    size = np.max([_size_of(answer) for answer in answers], axis=0)
     order = np.lexsort((-size, -often)).tolist()
     return [j for j in order if often[j]]
 
 
 def _draw_column(ax: Axes, answer: MethodAnswer, column: int, shown: list[int]) -> None:
     """Draw a method's column of the table: which way, how much, to what value."""
-    x = answer.x
-    x_cf = answer.x_cf
-    changed = answer.changed
-    size = relative_change(x, x_cf)
+    changed = _changed_of(answer)
+    size = np.minimum(_size_of(answer), MOST_SIZE)
     color = answer.look.color
     for line, j in enumerate(shown):
         if not changed[j]:
@@ -305,18 +308,57 @@ def _draw_column(ax: Axes, answer: MethodAnswer, column: int, shown: list[int]) 
             column,
             line,
             color=color,
-            marker="^" if x_cf[j] > x[j] else "v",
+            marker=_marker_of(answer, j),
             markersize=4 + 7 * size[j] ** 0.5,
             markerfacecolor=color if answer.valid else "white",
             gid="changed",
         )
-        _write_value(ax, column + 0.09, line, x_cf[j])
+        _write_value(ax, column + 0.09, line, _text_of(answer, j, answer.x_cf))
 
 
-def _write_value(ax: Axes, x: float, y: float, value: float) -> None:
+def _changed_of(answer: MethodAnswer) -> Array:
+    """Return which features changed; of a table, which columns."""
+    if answer.result.table is not None:
+        return np.asarray(answer.result[answer.i].changed_parts[0])
+    return answer.changed
+
+
+def _size_of(answer: MethodAnswer) -> Array:
+    """Return how much each feature changed."""
+    if answer.result.table is not None:
+        return np.asarray(part_changes(answer.result[answer.i])[0])
+    return relative_change(answer.x, answer.x_cf)
+
+
+def _name_of(answer: MethodAnswer, j: int) -> str:
+    """Return the name of a feature or column, ready to be drawn."""
+    table = answer.result.table
+    if table is not None:
+        return plain(one_line(list(table.schema.parts)[j], 28))
+    return drawn_name(answer.result, j, 28)
+
+
+def _text_of(answer: MethodAnswer, j: int, values: Array) -> str:
+    """Write the value of a feature or column."""
+    table = answer.result.table
+    if table is not None:
+        return plain(value_text(table, list(table.schema.parts)[j], values, 16))
+    return number_text(values[j])
+
+
+def _marker_of(answer: MethodAnswer, j: int) -> str:
+    """Return the marker of a change: up, down, or another value of a category."""
+    table = answer.result.table
+    if table is not None:
+        (j, *others) = list(table.schema.parts.values())[j]
+        if others or not table.schema.columns[j].is_numeric or np.isnan(answer.x[j]):
+            return "s"
+    return "^" if answer.x_cf[j] > answer.x[j] else "v"
+
+
+def _write_value(ax: Axes, x: float, y: float, text: str) -> None:
     """Write a value on white ground."""
     ground = {"facecolor": "white", "edgecolor": "none", "pad": 1}
-    text = number_text(value)
     ax.text(
         x,
         y,

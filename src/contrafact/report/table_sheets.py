@@ -49,13 +49,12 @@ def sheet(
         Of texts that JSON can hold.
     """
     names = [_option_name(result, i, at, len(rows)) for at, i in enumerate(rows)]
-    changed = result.changed_parts[rows].any(0).tolist()
     table, before, _ = rows_of(result, rows[0])
     parts = list(table.schema.parts)
     kept = _kept_parts(table, constraints)
     frozen = [part for part in parts if kept.get(part) == "frozen"]
-    rest = [part for part, moves in zip(parts, changed, strict=True) if not moves]
-    rest = [part for part in rest if part not in frozen]
+    moved = result.changed_parts[rows]
+    rest = [part for j, part in enumerate(parts) if not moved[:, j].any() and part not in frozen]
     return {
         "lead": _lead(result, rows),
         "options": names,
