@@ -10,6 +10,7 @@ from torch import Tensor
 from ..models.classifier import Array
 from ..models.verdict import SUM_TOLERANCE
 from ..tables import Table
+from ..tables.code_checks import wrong_code
 from .statuses import STATUSES
 
 if TYPE_CHECKING:
@@ -221,32 +222,10 @@ def _check_table(result: Counterfactuals) -> None:
         raise _problem("names are not those of the columns of the table")
     if table.index is not None and len(table.index) != len(X):
         raise _problem(f"the table has {len(table.index)} labels for {len(X)} rows")
-    chosen = [i for i, column in enumerate(table.schema) if not column.is_numeric]
-    sizes = np.array([_n_choices(table, i) for i in chosen])
-    may_miss = np.array([column.missing or column.kind == "fixed" for column in table.schema])
     for name, codes in (("X", X), ("X_cf", X_cf)):
-        values = codes[:, chosen]
-        exists = (values >= 0) & (values < sizes) & (values == np.rint(values))
-        _refuse_value(
-            ~exists & ~np.isnan(values), name, "is not among the values of", chosen, table
-        )
-        missing = np.isnan(codes) & ~may_miss
-        columns = list(range(codes.shape[1]))
-        _refuse_value(missing, name, "is missing, which the schema forbids, in", columns, table)
-
-
-def _n_choices(table: Table, i: int) -> int:
-    """Return how many levels or fixed values a column has."""
-    column = table.schema.columns[i]
-    return len(column.levels or table.fixed.values.get(column.name, ()))
-
-
-def _refuse_value(wrong: Array, name: str, why: str, columns: list[int], table: Table) -> None:
-    """Raise an error that names the first wrong row and its column."""
-    if wrong.any():
-        row, place = np.argwhere(wrong)[0].tolist()
-        column = table.schema.names[columns[place]]
-        raise _problem(f"{name}[{row}] {why} column {column!r}")
+        wrong = wrong_code(table, codes)
+        if wrong:
+            raise _problem(f"{name}{wrong}")
 
 
 def _any_in_row(mask: Array) -> Array:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .code_checks import wrong_code
 from .frames import Array
 from .plain_types import form_from_plain, form_to_plain, pandas_from_plain, pandas_to_plain
 from .plain_values import from_plain, to_plain
@@ -76,6 +77,9 @@ def table_from_plain(plain: Any, codes: Array) -> Table:
     """
     try:
         table = _read(plain, codes)
+        wrong = wrong_code(table, codes)
+        if wrong:
+            raise ValueError(f"X{wrong}")
         with np.errstate(invalid="raise"):
             again = Table.read(table.frame(), table.schema)
     except DAMAGE as error:
@@ -114,8 +118,7 @@ def few_fixed_values(table: Table, codes_cf: Array) -> tuple[Table, Array]:
         if column.kind == "fixed":
             both = np.concatenate([codes[:, i], codes_cf[:, i]])
             known = table.fixed.look_up(column.name, both)
-            values = np.empty(len(known.values) + 1, dtype=object)
-            values[:-1] = known.values
+            values = _objects([*known.values, None])
             numbers = few.number(column.name, values[known.positions])
             codes[:, i], codes_cf[:, i] = np.split(numbers, 2)
     return Table(table.schema, table.form, codes, table.index, few), codes_cf
@@ -133,13 +136,21 @@ def _read(plain: Any, codes: Array) -> Table:
     if form.names != described.names or codes.shape[1:] != (len(described),):
         raise ValueError("schema, labels and X do not have the same columns")
     fixed = FixedValues()
-    fixed.__setstate__(
-        {name: [from_plain(value) for value in values] for name, values in plain["fixed"].items()}
-    )
+    for name, values in plain["fixed"].items():
+        numbers = fixed.number(name, _objects([from_plain(value) for value in values]))
+        if not np.array_equal(numbers, np.arange(len(values))):
+            raise ValueError(f"the values of column {name!r} are missing or repeated")
     index = _index_from_plain(plain["index"])
     if index is not None and len(index) != len(codes):
         raise ValueError(f"there are {len(index)} labels for {len(codes)} rows")
     return Table(described, form, codes, index, fixed)
+
+
+def _objects(values: list[Any]) -> Array:
+    """Return values as an array of objects, whatever they are."""
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
 
 
 def _listed(name: str, values: Any) -> list[Any]:

@@ -23,17 +23,6 @@ class FixedValues:
         self._numbers: dict[str, dict[Hashable, int]] = {}
         self._lock = Lock()
 
-    def __getstate__(self) -> dict[str, list[Hashable]]:
-        return self.values  # a lock cannot be copied
-
-    def __setstate__(self, values: dict[str, list[Hashable]]) -> None:
-        self.values = values
-        self._numbers = {
-            name: {value: number for number, value in enumerate(listed)}
-            for name, listed in values.items()
-        }
-        self._lock = Lock()
-
     def number(self, name: str, values: Array) -> Array:
         """Return the number of each value of a column, NaN where missing; new ones are added."""
         with self._lock:
