@@ -111,6 +111,7 @@ def test_other_models_are_asked_with_frames(result, reference):
 def test_a_model_that_lacks_the_target_is_named(result):
     model = risk_model()
     model.classes_ = np.array(["a", "b"])
+    model.predict = lambda X: model.classes_[risk(X).argmax(1)]
     with pytest.raises(ValueError, match="other_model does not know the class 'low risk'"):
         evaluate(result, ["transfer_validity"], other_model=model)
 
