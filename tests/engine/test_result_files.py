@@ -185,7 +185,7 @@ ALTERATIONS = {
     "half a whole number": (set_code("creatinine", 60.5), "types"),
     "no table": (lambda arrays, table: [], "table cannot be read"),
     "another library": (in_table("form", "library", value="os"), "'pandas' or 'polars'"),
-    "another type": (in_table("form", "types", 0, value={"kind": "named", "name": "O:x"}), "read"),
+    "another type": (in_table("form", "dtypes", 0, value={"kind": "named", "name": "O:x"}), "read"),
     "another label": (in_table("form", "labels", 0, value="years"), "same columns"),
     "a label too few": (in_table("form", "labels", value=["age"]), "labels"),
     "rows without labels": (in_table("index", 0, "values", value=["P"]), "labels for 4 rows"),

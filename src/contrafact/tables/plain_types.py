@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from importlib.util import find_spec
 from typing import Any
 
@@ -41,11 +42,12 @@ def form_to_plain(form: FrameForm) -> dict[str, Any]:
             types.append(convert(dtype))
         except ValueError as error:
             raise ValueError(f"column {str(label)!r}: {error}.") from None
-    return {
-        "library": form.library,
-        "labels": [to_plain(label) for label in form.labels],
-        "types": types,
+    others = {
+        field.name: [to_plain(value) for value in getattr(form, field.name)]
+        for field in fields(form)
+        if field.name not in ("library", "dtypes")
     }
+    return {"library": form.library, "dtypes": types, **others}
 
 
 def form_from_plain(plain: dict[str, Any]) -> FrameForm:
@@ -74,11 +76,15 @@ def form_from_plain(plain: dict[str, Any]) -> FrameForm:
     if find_spec(library) is None:
         raise ImportError(f"it holds frames of {library}, which is not installed.")
     convert = _polars_from_plain if library == "polars" else pandas_from_plain
-    labels = tuple(from_plain(label) for label in plain["labels"])
-    types = tuple(convert(dtype) for dtype in plain["types"])
-    if len(labels) != len(types):
-        raise ValueError(f"there are {len(labels)} labels for {len(types)} types")
-    return FrameForm(library, labels, types)
+    types = tuple(convert(dtype) for dtype in plain["dtypes"])
+    others = {
+        field.name: tuple(from_plain(value) for value in plain[field.name])
+        for field in fields(FrameForm)
+        if field.name not in ("library", "dtypes")
+    }
+    if len(others["labels"]) != len(types):
+        raise ValueError(f"there are {len(others['labels'])} labels for {len(types)} types")
+    return FrameForm(library, dtypes=types, **others)
 
 
 def pandas_to_plain(dtype: Any) -> dict[str, Any]:

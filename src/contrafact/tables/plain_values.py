@@ -36,8 +36,9 @@ def to_plain(value: Any) -> Any:
         value = value.item()
     if isinstance(value, tuple):
         return ["tuple", *map(to_plain, value)]
-    if pd.api.types.is_scalar(value) and pd.isna(value):
-        return ["missing"]
+    for word, gap in _gaps().items():
+        if value is gap or (word == "NaN" and isinstance(value, float) and value != value):
+            return [word]
     if isinstance(value, (str, bool, int, float)):
         return value
     if isinstance(value, bytes):
@@ -51,6 +52,13 @@ def to_plain(value: Any) -> Any:
     if isinstance(value, pd.Interval):
         return ["interval", to_plain(value.left), to_plain(value.right), value.closed]
     raise ValueError(f"{brief(value)} cannot be saved")
+
+
+def _gaps() -> dict[str, Any]:
+    """Return what can stand for a missing value."""
+    import pandas as pd
+
+    return {"None": None, "NaN": float("nan"), "NA": pd.NA, "NaT": pd.NaT}
 
 
 def from_plain(plain: Any) -> Any:
@@ -82,8 +90,8 @@ def from_plain(plain: Any) -> Any:
         return tuple(map(from_plain, parts))
     if word == "interval" and len(parts) == 3:
         return pd.Interval(from_plain(parts[0]), from_plain(parts[1]), parts[2])
-    if word == "missing" and not parts:
-        return None
+    if word in _gaps() and not parts:
+        return _gaps()[word]
     if len(parts) != 1 or not isinstance(parts[0], str):
         raise ValueError(f"{brief(plain)} is not a value of a table")
     if word == "bytes":
