@@ -64,6 +64,10 @@ FRAMES = {
     "intervals": {"a": pd.cut([1.0, 5.0, 9.0], [0, 4, 8, 12]), "b": [1, 2, 3]},
     "single": {"a": np.array([0.1, 0.2, 0.3], np.float32), "b": np.array([1, 2, 3], np.int8)},
     "dates": {"a": pd.to_datetime(["2026-01-01", None, "2026-02-01"]), "b": [1, 2, 3]},
+    "zones": {
+        "a": pd.to_datetime(["2026-01-01", None, "2026-02-01"]).tz_localize("Europe/Berlin"),
+        "b": [1, 2, 3],
+    },
     "texts": {"a": pd.array(["x", None, "y"], dtype="string"), "b": [1, 2, 3]},
     "objects": {"a": pd.Series(["x", None, 3], dtype=object), "b": [1, 2, 3]},
 }

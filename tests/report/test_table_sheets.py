@@ -61,13 +61,16 @@ def test_what_stays_is_told_with_its_reason(result):
     sex = result.frame["sex"].iloc[0]
     assert told["frozen"] == f"Kept as asked: sex ({sex})."
     assert told["limits"] == "Limits asked for: bmi within [20, 36], age not falling."
-    assert told["stays"] == ("5 columns stay the same: age, hba1c, creatinine, activity, admitted")
+    assert told["stays"] == (
+        "6 columns stay the same: age, hba1c, creatinine, activity, sex, admitted"
+    )
     why = {line["name"]: line["why"] for line in told["unchanged"]}
     assert why == {
         "age": "",
         "hba1c": "",
         "creatinine": "",
         "activity": "",
+        "sex": "kept as asked",
         "admitted": "never changed",
     }
 

@@ -100,10 +100,10 @@ def _columns(result: Counterfactuals, i: int) -> list[Change]:
     table, before, after = rows_of(result, i)
     row = result[i]
     size = part_changes(row)[0]
+    parts = list(table.schema.parts)
     return [
-        Change(change_phrase(table, part, before, after), place=(j, 0), size=float(size[j]))
-        for j, part in enumerate(table.schema.parts)
-        if row.changed_parts[0, j]
+        Change(change_phrase(table, parts[j], before, after), place=(j, 0), size=float(size[j]))
+        for j in np.flatnonzero(row.changed_parts[0]).tolist()
     ]
 
 

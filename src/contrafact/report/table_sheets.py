@@ -20,6 +20,8 @@ from .table_words import rows_of, value_text, values_apart
 from .words import class_probability, column_of, label_text, note
 
 CAUTION = "An option says what the model would answer, not what a change would bring about."
+#: why a column stays the same
+REASONS = {"": "", "frozen": "kept as asked", "fixed": "never changed"}
 #: what stands in place of a value that an option does not change
 SAME = "same"
 
@@ -54,7 +56,7 @@ def sheet(
     kept = _kept_parts(table, constraints)
     frozen = [part for part in parts if kept.get(part) == "frozen"]
     moved = result.changed_parts[rows]
-    rest = [part for j, part in enumerate(parts) if not moved[:, j].any() and part not in frozen]
+    rest = [part for j, part in enumerate(parts) if not moved[:, j].any()]
     return {
         "lead": _lead(result, rows),
         "options": names,
@@ -73,7 +75,7 @@ def sheet(
             {
                 "name": one_line(part, 40),
                 "now": value_text(table, part, before),
-                "why": "never changed" if kept.get(part) == "fixed" else "",
+                "why": REASONS[kept.get(part, "")],
             }
             for part in rest
         ],
@@ -177,7 +179,7 @@ def _frozen_words(table: Table, frozen: list[str], before: Array) -> str:
     if not frozen:
         return ""
     values = [f"{one_line(part, 40)} ({value_text(table, part, before)})" for part in frozen]
-    return f"Kept as asked: {listed(values)}."
+    return shorten(f"Kept as asked: {listed(values)}.", 240)
 
 
 def _limit_words(constraints: Constraints | None) -> str:

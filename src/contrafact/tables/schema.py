@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, fields, replace
+from functools import cached_property
 from typing import Any
 
 from typing_extensions import Self
@@ -170,7 +171,7 @@ class Schema:
                 members.setdefault(column.group, []).append(position)
         return {name: tuple(positions) for name, positions in members.items()}
 
-    @property
+    @cached_property
     def parts(self) -> dict[str, tuple[int, ...]]:
         """What can be changed on its own, a column or a one-hot group: positions of its columns."""
         members: dict[str, list[int]] = {}
