@@ -12,7 +12,7 @@ from ..engine.result import Counterfactuals
 from ..engine.table_constraints import describe, table_limits
 from ..models.classifier import Array
 from ..tables import Table, TableSpace
-from .change_words import changes_of
+from .change_words import Change, changes_of
 from .grammar import counted, listed, one_line, shorten
 from .panels import relevant_classes
 from .sentences import evidence
@@ -50,6 +50,7 @@ def sheet(
     dict
         Of texts that JSON can hold.
     """
+    changes = [changes_of(result, i) for i in rows]
     names = [_option_name(result, i, at, len(rows)) for at, i in enumerate(rows)]
     table, before, _ = rows_of(result, rows[0])
     parts = list(table.schema.parts)
@@ -66,7 +67,7 @@ def sheet(
                 {"text": _verdict_after(result, i), "good": bool(result.valid[i])} for i in rows
             ],
         },
-        "lines": [_line(result, rows, part) for part in _by_size(result, rows)],
+        "lines": [_line(result, rows, part) for part in _by_size(changes, parts)],
         "frozen": _frozen_words(table, frozen, before),
         "limits": _limit_words(constraints),
         "caution": CAUTION,
@@ -79,7 +80,7 @@ def sheet(
             }
             for part in rest
         ],
-        "words": [_option_words(result, i, name) for i, name in zip(rows, names, strict=True)],
+        "words": [_option_words(*option) for option in zip(names, changes, strict=True)],
         "notes": _notes(result, rows, names),
         "figures": [
             *_probabilities(result, rows),
@@ -130,12 +131,11 @@ def _verdict_after(result: Counterfactuals, i: int) -> str:
     return _verdict(result.cf_proba[i], result, result.cf_labels[i])
 
 
-def _by_size(result: Counterfactuals, rows: list[int]) -> list[str]:
+def _by_size(changes: list[list[Change]], parts: list[str]) -> list[str]:
     """Order the changed columns: those of the first option first, then those of the next."""
-    parts = list(result.table_cf.schema.parts)
     ordered: dict[str, None] = {}
-    for i in rows:
-        by_size = sorted(changes_of(result, i), key=lambda change: -change.size)
+    for option in changes:
+        by_size = sorted(option, key=lambda change: -change.size)
         ordered |= dict.fromkeys(parts[change.place[0]] for change in by_size)
     return list(ordered)
 
@@ -197,10 +197,10 @@ def _stays_words(rest: list[str]) -> str:
     return f"{counted(len(rest), 'column')} {verb} the same: {named}"
 
 
-def _option_words(result: Counterfactuals, i: int, name: str) -> str:
+def _option_words(name: str, changes: list[Change]) -> str:
     """Say an option in one line."""
-    changes = sorted(changes_of(result, i), key=lambda change: change.place)
-    words = "; ".join(change.words for change in changes) or "nothing changed"
+    in_order = sorted(changes, key=lambda change: change.place)
+    words = "; ".join(change.words for change in in_order) or "nothing changed"
     return f"{name[0].upper()}{name[1:]}: {words}."
 
 
