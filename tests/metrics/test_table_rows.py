@@ -198,6 +198,19 @@ def test_feature_diversity_of_one_answer_is_undefined(result):
     assert evaluate(alone, ["feature_diversity"])["feature_diversity"].isna().all()
 
 
+def test_what_is_given_back_is_never_a_fixed_value():
+    """`refine` reads the rows again, which numbers their dates and identifiers anew."""
+    frame = patients()
+    labels = np.array(["high risk", "low risk"])[risk(frame).argmax(1)]
+    explainer = cf.NearestUnlike().fit(risk, frame, labels)
+    result = explainer.explain(frame[-4:])
+    refined = cf.refine(result, risk)
+    assert refined.frame_cf["admitted"].equals(frame["admitted"][-4:])
+    scores = evaluate(result, ["redundancy"], model=risk)
+    assert scores["redundancy"].between(0, 1).all()
+    assert scores["redundancy"].max() > 0
+
+
 def test_fixed_values_do_not_matter(result, reference):
     """A forest sees every coordinate; identifiers are none."""
     frame, y = reference

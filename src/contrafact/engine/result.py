@@ -276,6 +276,9 @@ class Counterfactuals(ResultExports):
                 rows,
                 getattr(new, name),
             )
+        if self.table is not None:
+            new_codes = _renumbered(as_numpy(new.X_cf), new._need_table(), self.table)
+            changes["X_cf"] = _with_rows(self.X_cf, rows, new_codes)
         # What a committee said of the old arrays does not hold for the new ones.
         info = {name: values for name, values in self.info.items() if name not in COMMITTEE_KEYS}
         for name, values in new.info.items():
@@ -348,6 +351,15 @@ class Counterfactuals(ResultExports):
         """
         warn_renamed("Counterfactuals.judge", "Counterfactuals.from_arrays")
         return cls.from_arrays(*args, **kwargs)
+
+
+def _renumbered(codes: Array, table: Table, other: Table) -> Array:
+    """Return rows of a table with the numbers that their fixed values have in another one."""
+    codes = codes.copy()
+    for i, column in enumerate(table.schema):
+        if column.kind == "fixed":
+            codes[:, i] = other.fixed.translate(column.name, codes[:, i], table.fixed)
+    return codes
 
 
 def _with_rows(values: Any, rows: Array, new: Any) -> Any:

@@ -117,9 +117,7 @@ def few_fixed_values(table: Table, codes_cf: Array) -> tuple[Table, Array]:
     for i, column in enumerate(table.schema):
         if column.kind == "fixed":
             both = np.concatenate([codes[:, i], codes_cf[:, i]])
-            known = table.fixed.look_up(column.name, both)
-            values = _objects([*known.values, None])
-            numbers = few.number(column.name, values[known.positions])
+            numbers = few.translate(column.name, both, table.fixed)
             codes[:, i], codes_cf[:, i] = np.split(numbers, 2)
     return Table(table.schema, table.form, codes, table.index, few), codes_cf
 

@@ -23,6 +23,13 @@ class FixedValues:
         self._numbers: dict[str, dict[Hashable, int]] = {}
         self._lock = Lock()
 
+    def translate(self, name: str, codes: Array, other: FixedValues) -> Array:
+        """Return the numbers that values have here which have these numbers in another one."""
+        chosen = other.look_up(name, codes)
+        values = np.empty(len(chosen.values) + 1, dtype=object)
+        values[:-1] = chosen.values  # the last, None, is what the position -1 of gaps leads to
+        return self.number(name, values[chosen.positions])
+
     def number(self, name: str, values: Array) -> Array:
         """Return the number of each value of a column, NaN where missing; new ones are added."""
         with self._lock:
