@@ -28,10 +28,12 @@ _PACKAGES = {
     "explainers.support.explainer": ("Explainer",),
     "explainers": (
         "CELS",
+        "NICE",
         "SETS",
         "SVCE",
         "TSNUC",
         "CoMTE",
+        "DiCE",
         "Glacier",
         "Graft",
         "LatentCF",

@@ -4,10 +4,12 @@ from .baselines import LineSearch, NearestUnlike, RandomMask, RandomTarget
 from .cels import CELS
 from .class_audit import ClassAudit, class_audit
 from .comte import CoMTE
+from .dice import DiCE
 from .glacier import Glacier
 from .graft import Graft
 from .latentcf import LatentCF
 from .nativeguide import NativeGuide
+from .nice import NICE
 from .prototype_counterfactual import PrototypeCounterfactual
 from .recommendation import Recommendation, recommend
 from .registry import explain, list_explainers
@@ -20,11 +22,13 @@ from .tsnuc import TSNUC
 
 __all__ = [
     "CELS",
+    "NICE",
     "SETS",
     "SVCE",
     "TSNUC",
     "ClassAudit",
     "CoMTE",
+    "DiCE",
     "Explainer",
     "FallbackExplainer",
     "Glacier",
