@@ -28,6 +28,7 @@ _PACKAGES = {
     "explainers.support.explainer": ("Explainer",),
     "explainers": (
         "CELS",
+        "FACE",
         "NICE",
         "SETS",
         "SVCE",
@@ -36,6 +37,7 @@ _PACKAGES = {
         "DiCE",
         "Glacier",
         "Graft",
+        "GrowingSpheres",
         "LatentCF",
         "LineSearch",
         "NativeGuide",
@@ -44,6 +46,7 @@ _PACKAGES = {
         "RandomMask",
         "RandomTarget",
         "TSEvo",
+        "Wachter",
         "class_audit",
         "explain",
         "list_explainers",

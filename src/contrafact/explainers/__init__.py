@@ -5,8 +5,10 @@ from .cels import CELS
 from .class_audit import ClassAudit, class_audit
 from .comte import CoMTE
 from .dice import DiCE
+from .face import FACE
 from .glacier import Glacier
 from .graft import Graft
+from .growing_spheres import GrowingSpheres
 from .latentcf import LatentCF
 from .nativeguide import NativeGuide
 from .nice import NICE
@@ -19,9 +21,11 @@ from .support.guided import FallbackExplainer, GuidedExplainer
 from .svce import SVCE
 from .tsevo import TSEvo
 from .tsnuc import TSNUC
+from .wachter import Wachter
 
 __all__ = [
     "CELS",
+    "FACE",
     "NICE",
     "SETS",
     "SVCE",
@@ -33,6 +37,7 @@ __all__ = [
     "FallbackExplainer",
     "Glacier",
     "Graft",
+    "GrowingSpheres",
     "GuidedExplainer",
     "LatentCF",
     "LineSearch",
@@ -43,6 +48,7 @@ __all__ = [
     "RandomTarget",
     "Recommendation",
     "TSEvo",
+    "Wachter",
     "class_audit",
     "explain",
     "list_explainers",

@@ -168,15 +168,17 @@ class DiCE(RowExplainer):
         )
         able = tasks.affords(size)
         population.put(able, self._ask(tasks.take(able), rows[able]))
-        first = population.accepted  # rows of the reference, as they are
         population = self._rank(population, tasks.k)
         generations = self._evolve(tasks, population)
         tasks.finished(len(tasks))
-        # Whole reference rows change many columns: what is left of them may be another set.
-        pool = torch.cat([population.x[:, : 2 * tasks.k], rows], 1)
-        usable = torch.cat([population.accepted[:, : 2 * tasks.k], first], 1)
-        reached = population.accepted.sum(1)
-        return self._finish(tasks, pool, usable, generations=generations, reached=reached)
+        best = slice(2 * tasks.k)
+        return self._finish(
+            tasks,
+            population.x[:, best],
+            population.accepted[:, best],
+            generations=generations,
+            reached=population.accepted.sum(1),
+        )
 
     def _evolve(self, tasks: Tasks, population: _Population) -> Tensor:
         """Let populations reproduce until each rests; returns the generations of each, (n,)."""

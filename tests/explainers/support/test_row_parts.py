@@ -38,8 +38,8 @@ def test_every_exchange_counts_one():
     parts, x, space = parts_of(schema)
     distances = parts.distances(x[1], x[0])
     by_name = dict(zip(space.part_names, distances.tolist(), strict=True))
-    assert abs(by_name["ward"] - 1) < 1e-12
-    assert abs(by_name["color"] - 1) < 1e-12
+    assert abs(by_name["ward"] - 1) < 1e-6
+    assert abs(by_name["color"] - 1) < 1e-6
     unit = space.schema.columns[0].scale
     assert abs(by_name["age"] - 10 / unit) < 1e-12
     assert by_name["smokes"] > 0

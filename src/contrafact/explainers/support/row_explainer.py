@@ -19,6 +19,8 @@ from .row_parts import RowParts
 #: reference rows whose values are tried one by one where constraints rule out whole rows: so many
 #: of the nearest, and of those that the model is surest of
 N_SOURCES = 10
+#: reference rows that more options are made of
+N_ROWS = 20
 
 
 class RowExplainer(FallbackExplainer):
@@ -56,18 +58,14 @@ class RowExplainer(FallbackExplainer):
 
     @override
     def _fall_back(self, tasks: Tasks, x_cf: Tensor) -> tuple[Tensor, Tensor]:
-        """Where constraints rule out whole rows, copy their values one by one; then the line."""
-        if tasks.feasible_set is None or len(tasks) == 0:
-            return super()._fall_back(tasks, x_cf)
-        lost = (~tasks.accepted(x_cf)).nonzero().flatten()
-        failed = tasks.take(lost)
-        copied, accepted = copy_parts(failed, self._find_sources(failed), self.parts_)
-        x_cf = x_cf.clone()
-        x_cf[lost[accepted]] = copied[accepted]
-        rest = torch.ones(len(tasks), dtype=torch.bool, device=x_cf.device)
-        rest[lost[accepted]] = False
-        fallback = ~rest
-        x_cf[rest], fallback[rest] = super()._fall_back(tasks.take(rest), x_cf[rest])
+        """Take the line to a guide; where constraints rule out its end, copy values one by one."""
+        x_cf, fallback = super()._fall_back(tasks, x_cf)
+        replaced = fallback.nonzero().flatten()
+        lost = replaced[~tasks.take(replaced).accepted(x_cf[replaced])]
+        if len(lost):
+            failed = tasks.take(lost)
+            copied, accepted = copy_parts(failed, self._find_sources(failed), self.parts_)
+            x_cf[lost[accepted]] = copied[accepted]
         return x_cf, fallback
 
     def _find_sources(self, tasks: Tasks) -> Tensor:
@@ -103,6 +101,12 @@ class RowExplainer(FallbackExplainer):
         Candidates
             With `differs` and `fallback` besides.
         """
+        if tasks.k > 1:
+            # Whole reference rows change many columns: what is left of them may be another set.
+            rows = self._project_all(tasks, self._find_guides(tasks, N_ROWS).x)
+            accepted = tasks.repeat(N_ROWS).accepted(rows.flatten(0, 1))
+            pool = torch.cat([pool, rows], 1)
+            usable = torch.cat([usable, accepted.reshape(-1, N_ROWS)], 1)
         options = find_options(tasks, pool, usable, self.parts_)
         lost = (~usable.any(1)).nonzero().flatten()
         line, on_line = self._fall_back(tasks.take(lost), pool[lost, 0])
