@@ -113,7 +113,13 @@ class GrowingSpheres(RowExplainer):
         inner = self._halve(instances, found)
         outer = self._grow(instances, inner, found)
         instances.finished(len(instances))
-        return self._finish(instances, found.x, found.accepted, radius=outer)
+        nearest = slice(2 * tasks.k)
+        return self._finish(
+            instances,
+            found.x[:, nearest],
+            found.accepted[:, nearest],
+            radius=outer,
+        )
 
     def _halve(self, tasks: Tasks, found: _Layer) -> Tensor:
         """Halve balls while they hold rows of the class; returns the radii that hold none, (n,)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 from typing_extensions import Self
@@ -97,9 +98,10 @@ class RowParts:
 
 def _spread(X: Tensor) -> Tensor:
     """Return the scale of each feature: by the median, else by the variance, else 1."""
-    X = X.double()
-    deviation = NORMAL * (X - X.median(0).values).abs().median(0).values
-    standard = X.std(0, correction=0)
+    rows = X.double().cpu().numpy()
+    middle = np.median(rows, axis=0)
+    deviation = torch.from_numpy(NORMAL * np.median(np.abs(rows - middle), axis=0)).to(X.device)
+    standard = X.double().std(0, correction=0)
     spread = torch.where(deviation > 1e-6 * standard, deviation, standard)
     return torch.where(spread > 0, spread, 1.0)
 
