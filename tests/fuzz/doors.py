@@ -183,6 +183,30 @@ for name, cheap in EXPLAINERS.items():
         weight=0.2 if name in COSTLY else 0.7,
         check=check_request,
     )
+#: those that take rows only
+ROW_EXPLAINERS = {
+    "DiCE": {"population": 4, "generations": 1},
+    "FACE": {},
+    "GrowingSpheres": {"n_samples": 5, "max_layers": 2},
+    "NICE": {},
+    "Wachter": {"max_iter": 2, "max_rounds": 2},
+}
+
+
+def explain_rows_with(cls, **options):
+    return cls(**options).fit(row_model(), X, Y).explain(X[:2])
+
+
+for name, cheap in ROW_EXPLAINERS.items():
+    cls = getattr(cf, name)
+    door(
+        f"explainers.{name}",
+        partial(explain_rows_with, cls),
+        partial(dict, cheap),
+        signature=cls,
+        weight=0.7,
+        check=check_request,
+    )
 door(
     "explainers.PrototypeCounterfactual",
     lambda **options: cf.PrototypeCounterfactual(**options).fit(_glvq(), X, Y).explain(X[:2]),
