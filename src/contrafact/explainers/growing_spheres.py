@@ -179,4 +179,5 @@ class GrowingSpheres(RowExplainer):
         step = (radius[:, :, None] * direction).to(tasks.x)
         if tasks.space is None:
             step = step / self.parts_.weight
-        return tasks.x[:, None] + step
+        points: Tensor = tasks.x[:, None] + step
+        return points
