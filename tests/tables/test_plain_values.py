@@ -46,7 +46,9 @@ def test_gaps_keep_their_kind(gap):
     assert again is gap or (gap != gap and type(again) is float)
 
 
-@pytest.mark.parametrize("value", [[1], {"a": 1}, 1j, object(), timedelta(1)], ids=repr)
+@pytest.mark.parametrize(
+    "value", [[1], {"a": 1}, 1j, object(), timedelta(1)], ids=lambda value: type(value).__name__
+)
 def test_other_values_are_refused(value):
     with pytest.raises(ValueError, match="cannot be saved"):
         to_plain(value)
