@@ -155,3 +155,13 @@ def test_a_center_beyond_the_bounds_by_rounding_is_taken():
     center = torch.tensor([[1 + 1e-7, 0.5]])
     y = project(torch.tensor([[2.0, 2.0]]), center, 0.25, 1)
     assert torch.allclose(y, torch.tensor([[1.0, 0.75]]))
+
+
+@pytest.mark.parametrize("p", [1, 2, math.inf])
+def test_each_row_may_have_its_own_box(p):
+    x, center = sample(6, 4, seed=1, spread=3.0)
+    low, high = center - np.linspace(0.1, 2, 6)[:, None], center + 0.5
+    together = project(x, center, 0.8, p, (low, high))
+    for i in range(6):
+        alone = project(x[i : i + 1], center[i : i + 1], 0.8, p, (low[i], high[i]))
+        np.testing.assert_allclose(together[i], alone[0], atol=1e-12)

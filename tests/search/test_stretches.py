@@ -39,3 +39,9 @@ def test_a_change_below_a_millionth_of_the_largest_is_none():
     x_cf = torch.tensor([[[1.0, 1e-7, 1e-5]]], dtype=torch.float64)
     assert changed_values(x_cf, x, "series").tolist() == [[[True, False, True]]]
     assert changed_values(x_cf[0], x[0], "row").tolist() == [[True, True, True]]
+
+
+def test_coordinates_of_a_column_are_one_stretch():
+    part = torch.tensor([0, 1, 1, 1, 2])
+    changed = torch.tensor([[0, 1, 0, 1, 1], [1, 0, 0, 0, 0]]).bool()
+    assert stretch_ids(changed, "row", part).tolist() == [[0, 1, 1, 1, 2], [1, 0, 0, 0, 0]]
