@@ -24,7 +24,8 @@ POOL_FACTOR = 5
 AT_ONCE, MOST_ASKED = 8, 48
 #: guides that are enough, where more are asked for and the model has to be asked about each
 ENOUGH = 8
-#: donors whose columns are combined where no guide of the class remains
+#: donors whose columns are combined where no guide of the class remains: so many of the nearest
+#: and of those that the model is surest of; columns that are combined at most
 N_DONORS, LARGEST_SET = 16, 6
 
 
@@ -127,9 +128,9 @@ class _Search:
         self.own = self.space.codes(tasks.x)
         distance = torch.cdist(tasks.x, self.points) if priority is None else priority
         poor = torch.zeros(len(members), dtype=torch.bool)
+        self.p_target = guide.candidate_proba_[members, int(tasks.target[0])]
         if tasks.confidence is not None:
-            p_target = guide.candidate_proba_[members, int(tasks.target[0])]
-            poor |= p_target < tasks.confidence
+            poor |= self.p_target < tasks.confidence
         if preferred is not None:
             poor |= ~preferred[members]
         self.distance, self.order = distance.sort(dim=1, stable=True)
@@ -243,12 +244,15 @@ class _Search:
     def _exchange(self, which: Tensor, x: Tensor, index: Tensor) -> None:
         """Exchange columns for those of several candidates, where none is a guide as a whole."""
         tasks = self.tasks.take(which)
+        # The nearest may be too mild where few columns may change; the surest are not.
+        surest = self.p_target.argsort(descending=True, stable=True)[:N_DONORS]
         nearest = self.order[which, :N_DONORS]
+        donors = torch.cat([nearest, surest.expand(len(which), -1)], dim=1)
         rounds = self.limits.max_changed or LARGEST_SET
-        found = exchange_parts(tasks, self.points[nearest], min(rounds, LARGEST_SET))
+        found = exchange_parts(tasks, self.points[donors], min(rounds, LARGEST_SET))
         first = found.found.long().argmax(1)
         has_one = found.found.any(1)
         row = torch.arange(len(which))
         x[which[has_one], 0] = found.x_cf[row, first][has_one]
         donor = found.donor[row, first].clamp(min=0)
-        index[which[has_one], 0] = self.members[nearest[row, donor]][has_one]
+        index[which[has_one], 0] = self.members[donors[row, donor]][has_one]
