@@ -192,6 +192,9 @@ def _lead_without(tasks: Tasks, task: Tensor, stretch: Tensor) -> Tensor:
         trying = tasks.take(task[part])
         dropped = trying["stretch"] == broadcast_rows(stretch[part], trying["stretch"])
         trial = as_rows(trying, torch.where(dropped, trying.x, trying["x_cf"]))
+        # A linked column follows the others again: it cannot be undone alone.
+        undoes = (trial != trying["x_cf"]).flatten(1).any(1)
+        part, trial, trying = part[undoes], trial[undoes], trying.take(undoes)
         verdict = trying.ask(trial)
         accepted = trying.accepts(trial, verdict)
         lead[part] = torch.where(accepted, trying.lead(verdict), -torch.inf)

@@ -349,6 +349,9 @@ def _lead_without(
         trying = tasks.take(task[part])
         undone = chunk_of == broadcast_rows(chunk[part], trying.x)
         trial = as_rows(trying, torch.where(undone, trying.x, trying["x_cf"]))
+        # A linked column follows the others again: it cannot be undone alone.
+        undoes = (trial != trying["x_cf"]).flatten(1).any(1)
+        part, trial, trying = part[undoes], trial[undoes], trying.take(undoes)
         if trying.feasible_set is not None:
             allowed = trying.feasible_set.allows(trial, trying.x)
             part = part[allowed]
