@@ -16,10 +16,14 @@ from ..validation import Real
 from .support.option_rules import COUNT, RATE, STEPS, WEIGHT
 from .support.row_explainer import RowExplainer
 
-#: a step by finite differences costs dozens of model rows: so many times fewer are taken
-FEWER_STEPS = 5
-#: and each is so many times longer
+#: a step by finite differences costs dozens of model rows: so many rows are spent on steps,
+DIFFERENCE_ROWS = 1000
+#: over half as many values of λ, from so many times `factor` on,
+LATER = 2
+#: and each step is so many times longer
 LONGER = 3
+#: directions of the finite differences
+N_DIRECTIONS = 32
 #: width of the finite differences, in scales: wide enough to exchange a category
 DIFFERENCE = 0.75
 #: steps in the target class after which a search ends
@@ -37,7 +41,8 @@ class Wachter(RowExplainer):
 
     In tables the search moves in coordinates, and the model sees the nearest row: gradients are
     those of that row, and a category is exchanged when another one has become larger. In models
-    without gradients finite differences are used, with fewer and longer steps.
+    without gradients finite differences are used, with fewer and longer steps, and fewer values
+    of λ.
 
     Adam leaves small changes where the absolute value asks for none. So columns are given back one
     by one as long as the model stays with c, then as much of the change of numbers as it allows.
@@ -56,7 +61,7 @@ class Wachter(RowExplainer):
     learning_rate : float, default=0.1
         Adam's step, in scales.
     max_iter : int, default=50
-        Most steps for each λ; a fifth of them with finite differences.
+        Most steps for each λ; fewer with finite differences, by what a step costs.
 
     References
     ----------
@@ -131,11 +136,15 @@ class Wachter(RowExplainer):
 
     def _descend(self, tasks: Tasks) -> tuple[Optimum, Tensor]:
         """Minimize with ever larger λ; returns where each task ended, and its λ, (n,)."""
-        max_iter = self.max_iter
-        learning_rate = self.learning_rate
+        max_iter, max_rounds = self.max_iter, self.max_rounds
+        learning_rate, first = self.learning_rate, self.strength
         if not tasks.classifier.differentiable:
-            max_iter = ceil_div(max_iter, FEWER_STEPS)
+            max_rounds = ceil_div(max_rounds, 2)
+            rows_per_step = 1 + 2 * min(N_DIRECTIONS, tasks.shape[0])
+            affordable = DIFFERENCE_ROWS // (max_rounds * rows_per_step)
+            max_iter = min(max_iter, max(1, affordable))
             learning_rate *= LONGER
+            first *= self.factor**LATER
 
         def loss(point: Point) -> Tensor:
             distance = self.parts_.distances(point.x_cf, point.tasks.x).sum(1)
@@ -144,9 +153,9 @@ class Wachter(RowExplainer):
         noise = self.learning_rate * tasks.normal(tasks.shape[0], tasks.rank)
         start = torch.where((tasks.rank > 0)[:, None], noise, 0.0)
         found = Optimum.start(start)
-        strength = torch.full_like(tasks.x[:, 0], self.strength)
+        strength = torch.full_like(tasks.x[:, 0], first)
         position = torch.arange(len(tasks), device=tasks.x.device)
-        for turn in range(self.max_rounds):
+        for turn in range(max_rounds):
             if turn > 0:
                 strength[position] *= self.factor
             iterations = found.iterations[position]
@@ -158,6 +167,7 @@ class Wachter(RowExplainer):
                 Adam(learning_rate),
                 Stop(tasks.confidence or 0.0, PATIENCE, tolerance=0.0, max_iter=max_iter),
                 difference=DIFFERENCE,
+                n_directions=N_DIRECTIONS,
             )
             part.iterations += iterations
             found.put(position, part)
