@@ -39,7 +39,7 @@ def test_real_accepts_exactly_its_interval(value, above, at_least, below, at_mos
     assert rule.accepts(np.float64(value)) == expected
 
 
-@pytest.mark.parametrize("value", [1, 1.0, np.int8(1), np.float32(1), 10**300])
+@pytest.mark.parametrize("value", [1, 1.0, np.int8(1), np.float32(1), 2**63 - 1])
 def test_real_accepts_numbers_of_every_kind(value):
     assert Real(above=0).accepts(value)
 
@@ -86,6 +86,12 @@ def test_other_rules():
     assert Instance(dict).accepts({}) and not Instance(dict).accepts([])
     assert Function().accepts(len) and Function().accepts(lambda: 0)
     assert not Function().accepts(dict) and not Function().accepts("len")
+
+
+def test_function_counts_arguments_where_it_can():
+    rule = Function("x", "y")
+    assert rule.accepts(lambda x, y, z=0: 0) and rule.accepts(max)  # max has no signature
+    assert not any(rule.accepts(function) for function in (len, lambda x: 0, lambda x, y, z: 0))
     even = Satisfies(lambda value: value % 2 == 0, "even")
     assert even.accepts(2) and not even.accepts(3)
 
@@ -113,6 +119,7 @@ def test_either_rule_is_enough(value):
         (Instance(dict), "a dict object"),
         (Instance(dict, "a mapping"), "a mapping"),
         (Function(), "a function"),
+        (Function("x", "y"), "a function of x and y"),
         (Satisfies(bool, "not empty"), "not empty"),
     ],
 )
@@ -130,10 +137,16 @@ def test_the_first_wrong_value_is_named():
         check_parameters("Method", rules, {"kind": "c", "rate": 1})
 
 
-@pytest.mark.parametrize("value", [10**400, Fraction(10**400), -(10**400)])
-def test_real_refuses_what_no_float_holds(value):
+@pytest.mark.parametrize("value", [10**400, Fraction(10**400), -(10**400), 2**63, np.uint64(2**63)])
+def test_real_refuses_whole_numbers_that_torch_cannot_hold(value):
     assert not Real().accepts(value)
     assert not Real(finite=False).accepts(value)
+
+
+def test_a_whole_number_that_is_too_long_is_told_as_such():
+    message = "a number above 0, got 1180591620717411303424, more than an integer of 64"
+    with pytest.raises(ValueError, match=message):
+        check_parameters("Method", {"rate": Real(above=0)}, {"rate": 2**70})
 
 
 def test_list_of_checks_every_entry():

@@ -9,7 +9,9 @@ Rules combine with "|": `Integer(at_least=1) | Nothing()`.
 
 from __future__ import annotations
 
+import inspect
 import math
+import os
 import reprlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -20,6 +22,8 @@ from typing_extensions import override
 
 #: length of what an error message says of a value
 MOST_LETTERS = 200
+#: size of a whole number, with its sign; torch computes with no larger ones
+MOST_BITS = 64
 #: libraries whose objects with many entries are described by their shape
 _ARRAY_LIBRARIES = ("numpy", "pandas", "scipy", "torch")
 
@@ -45,6 +49,8 @@ class _BriefRepr(reprlib.Repr):
         # Python refuses to write out numbers of more than 4300 digits.
         if x.bit_length() > 128:
             return f"a whole number of {x.bit_length()} bits"
+        if x.bit_length() >= MOST_BITS:
+            return f"{x!r}, more than an integer of {MOST_BITS} bits holds"
         return repr(x)
 
 
@@ -117,6 +123,8 @@ class Either(Rule):
 class Real(Rule):
     """Accept a real number within an interval; NaN is never accepted.
 
+    Nor are whole numbers of more than 64 bits, since torch cannot compute with them.
+
     Parameters
     ----------
     above, below : float, optional
@@ -153,13 +161,11 @@ class Real(Rule):
 
     def _accepts_special(self, value: Any) -> bool:
         """Return whether the value is finite, or infinite where that is accepted."""
-        try:
-            number = float(value)
-        except OverflowError:
-            return False  # no float holds it
-        if math.isnan(number):
+        if isinstance(value, (int, np.integer)):
+            return int(value).bit_length() < MOST_BITS
+        if math.isnan(value):
             return False
-        return not (self.finite and math.isinf(number))
+        return not (self.finite and math.isinf(value))
 
     def _accepts_size(self, value: Any) -> bool:
         """Return whether the value is within the bounds."""
@@ -279,15 +285,57 @@ class Instance(Rule):
 
 
 class Function(Rule):
-    """Accept anything that can be called, other than a class."""
+    """Accept anything that can be called with some arguments, other than a class.
+
+    Parameters
+    ----------
+    *arguments : str
+        What the function is called with, in words; default: anything.
+    """
+
+    def __init__(self, *arguments: str) -> None:
+        self.arguments = arguments
 
     @override
     def accepts(self, value: Any) -> bool:
-        return callable(value) and not isinstance(value, type)
+        if not callable(value) or isinstance(value, type):
+            return False
+        return not self.arguments or self._fits(value)
+
+    def _fits(self, function: Callable[..., Any]) -> bool:
+        """Return whether the function takes so many arguments, as far as it tells."""
+        try:
+            signature = inspect.signature(function)
+        except ValueError:  # compiled functions may have none
+            return True
+        try:
+            signature.bind(*self.arguments)
+        except TypeError:
+            return False
+        return True
 
     @override
     def __str__(self) -> str:
-        return "a function"
+        if not self.arguments:
+            return "a function"
+        return f"a function of {' and '.join(self.arguments)}"
+
+
+class FilePath(Rule):
+    """Accept the name of a file or folder: a text or a path, not empty."""
+
+    error = TypeError
+
+    @override
+    def accepts(self, value: Any) -> bool:
+        if not isinstance(value, (str, os.PathLike)):
+            return False
+        name = os.fspath(value)
+        return isinstance(name, str) and name != "" and "\0" not in name
+
+    @override
+    def __str__(self) -> str:
+        return "a path, or its text"
 
 
 class ListOf(Rule):

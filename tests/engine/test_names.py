@@ -49,7 +49,7 @@ def test_time_steps_are_not_channels():
 def test_names_must_fit(wine):
     model, X, y = wine
     result = cf.LineSearch().fit(model, X, y).explain(X[:2])
-    with pytest.raises(ValueError, match="names has 2 entries for 13"):
+    with pytest.raises(ValueError, match="names must have one entry for each of the 13"):
         replace(result, names=np.array(["a", "b"]))
 
 

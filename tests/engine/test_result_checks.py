@@ -90,9 +90,13 @@ def test_contradictions_are_named(result, status, field, value, message):
         ("classes", np.array([]), "classes must be an array of labels"),
         ("proba", np.ones((6, 3)) / 3, r"proba must hold numbers of shape \(6, 2\)"),
         ("modality", "sound", "modality must be 'series', 'image' or 'row', got 'sound'"),
-        ("info", {"guide": np.arange(5)}, r"info\['guide'\] must have one entry for each"),
+        (
+            "info",
+            {"guide": np.arange(5)},
+            r"info\['guide'\] must be an array of one entry for each",
+        ),
         ("provenance", "me", "info and provenance must be dictionaries"),
-        ("names", np.array(["a"]), "names has 1 entries for 4 features"),
+        ("names", np.array(["a"]), "names must have one entry for each of the 4 features"),
     ],
 )
 def test_sizes_and_types_are_named(result, field, value, message):

@@ -9,9 +9,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..data.arrays import read_array
 from ..deprecation import warn_renamed
 from ..models.classifier import Array
 from ..tables import Schema, Table
+from ..validation import brief
 from .blanks import fill_blanks
 from .committee_info import COMMITTEE_KEYS
 from .instances import PLURALS, Modality
@@ -118,7 +120,7 @@ class Counterfactuals(ResultExports):
 
     def __getitem__(self, rows: Any) -> Counterfactuals:
         """Return the chosen rows: an index, a slice, a boolean mask or a list of positions."""
-        positions = np.arange(len(self))[rows].reshape(-1)
+        positions = _positions(rows, len(self))
         chosen: dict[str, Any] = {
             f.name: getattr(self, f.name)[positions]
             for f in fields(self)
@@ -371,3 +373,22 @@ def _with_rows(values: Any, rows: Array, new: Any) -> Any:
     whole = values.astype(np.result_type(values, new))
     whole[rows] = new
     return whole
+
+
+def _positions(rows: Any, n: int) -> Array:
+    """Return the positions that an index, a slice, a mask or a list chooses among n rows."""
+    if isinstance(rows, (list, tuple)) and len(rows) == 0:
+        return np.arange(0)
+    if not isinstance(rows, slice):
+        rows = read_array(rows, "rows")
+    if not isinstance(rows, slice) and (rows.dtype.kind not in "biu" or rows.ndim > 1):
+        raise IndexError(
+            f"rows must be a whole number, a slice, a mask or a list of whole numbers, got "
+            f"{brief(rows)}."
+        )
+    try:
+        return np.asarray(np.arange(n)[rows]).reshape(-1)
+    except (IndexError, OverflowError) as error:
+        raise IndexError(
+            f"rows must be among the {n} counterfactuals, got {brief(rows)}: {error}."
+        ) from error

@@ -11,6 +11,7 @@ from ..models.classifier import Array
 from ..models.verdict import SUM_TOLERANCE
 from ..tables import Table
 from ..tables.code_checks import wrong_code
+from ..validation import Boolean, Instance, Integer, ListOf, Nothing, OneOf, Real, Rule, brief
 from .statuses import STATUSES
 
 if TYPE_CHECKING:
@@ -33,6 +34,34 @@ COLUMNS = {
     "message": "U",
     "seconds": "f",
     "calls": "iu",
+}
+#: entries of info that metrics, plots and reports compute with
+INFO_NUMBERS = (
+    "guide_index",
+    "saliency",
+    "importance",
+    "mask",
+    "seam",
+    "kink",
+    "path",
+    "loss_curve",
+    "iterations",
+    "committee_votes",
+    "committee_size",
+)
+#: what is read of the provenance and of the options in it
+PROVENANCE: dict[str, Rule] = {
+    "method": Instance(str, "a text"),
+    "options": Instance(dict, "a dictionary"),
+    "remarks": ListOf(Instance(str), "texts"),
+    "seed": Integer() | Nothing(),
+}
+OPTIONS: dict[str, Rule] = {
+    "k": Integer(at_least=1),
+    "refine": Boolean() | OneOf("minimal", "believable"),
+    "confidence": Real(above=0, below=1) | Nothing(),
+    "committee": Instance(str, "a text") | Nothing(),
+    "constraints": ListOf(Instance(str), "texts"),
 }
 KINDS = {
     "b": "booleans",
@@ -104,16 +133,16 @@ def _check_arrays(result: Counterfactuals) -> None:
         raise _problem(f"X and X_cf must have one shape, got {shapes}")
     if 0 in result.X.shape[1:]:
         raise _problem(f"X has shape {tuple(result.X.shape)}: its instances are empty")
-    if np.ndim(result.source) != 1 or len(result.source) != len(result.X):
+    if _shape(result.source) != (len(result.X),):
         raise _problem(
             f"source must have one entry for each of the {len(result.X)} rows of X, "
-            f"got shape {np.shape(result.source)}"
+            f"got {brief(result.source)}"
         )
 
 
 def _check_column(values: Any, name: str, kinds: str, n: int) -> None:
     """Check that a field has one value of an accepted type per row."""
-    if not isinstance(values, np.ndarray):
+    if not _is_plain(values):
         raise _problem(f"{name} must be an array, got {type(values).__name__}")
     if values.shape != (n,):
         raise _problem(f"{name} must have shape ({n},), got {values.shape}")
@@ -132,8 +161,8 @@ def _check_costs(result: Counterfactuals) -> None:
 def _check_classes(result: Counterfactuals) -> None:
     """Check that every label is among the classes."""
     classes = result.classes
-    if not isinstance(classes, np.ndarray) or classes.ndim != 1 or not len(classes):
-        raise _problem(f"classes must be an array of labels, got shape {np.shape(classes)}")
+    if not _is_plain(classes) or classes.ndim != 1 or not len(classes):
+        raise _problem(f"classes must be an array of labels, got {brief(classes)}")
     if classes.dtype.kind not in LABEL_KINDS:
         raise _problem(f"classes must hold labels, got dtype {classes.dtype}")
     if len(np.unique(classes)) < len(classes):
@@ -173,8 +202,8 @@ def _check_statuses(result: Counterfactuals) -> None:
 def _check_probabilities(proba: Any, name: str, result: Counterfactuals) -> None:
     """Check that rows are probabilities; NaN stands for rows that ended in an error."""
     shape = (len(result.source), len(result.classes))
-    if not isinstance(proba, np.ndarray) or proba.shape != shape or proba.dtype.kind not in "iuf":
-        given = f"{np.shape(proba)}, dtype {getattr(proba, 'dtype', type(proba).__name__)}"
+    if not _is_plain(proba) or proba.shape != shape or proba.dtype.kind not in "iuf":
+        given = f"{_shape(proba)}, dtype {getattr(proba, 'dtype', type(proba).__name__)}"
         raise _problem(f"{name} must hold numbers of shape {shape}, got shape {given}")
     known = ~np.isnan(proba).any(1)
     _refuse(~known & (result.status != "error"), name, "is NaN, but the status is", result.status)
@@ -188,12 +217,23 @@ def _check_info(result: Counterfactuals) -> None:
     if not isinstance(result.info, dict) or not isinstance(result.provenance, dict):
         kinds = f"{type(result.info).__name__} and {type(result.provenance).__name__}"
         raise _problem(f"info and provenance must be dictionaries, got {kinds}")
+    _check_provenance(result.provenance, PROVENANCE, "provenance")
+    _check_provenance(result.provenance.get("options", {}), OPTIONS, "provenance['options']")
     for name, values in result.info.items():
-        if np.ndim(values) < 1 or len(values) != len(result.source):
+        if not isinstance(values, np.ndarray) or values.shape[:1] != (len(result.source),):
             raise _problem(
-                f"info[{name!r}] must have one entry for each of the {len(result.source)} rows, "
-                f"got shape {np.shape(values)}"
+                f"info[{name!r}] must be an array of one entry for each of the "
+                f"{len(result.source)} rows, got {brief(values)}"
             )
+        if name in INFO_NUMBERS and values.dtype.kind not in "biuf":
+            raise _problem(f"info[{name!r}] must hold numbers, got dtype {values.dtype}")
+
+
+def _check_provenance(values: dict[str, Any], rules: dict[str, Rule], name: str) -> None:
+    """Check what metrics and reports read of the provenance, where it is there."""
+    for key, rule in rules.items():
+        if key in values and not rule.accepts(values[key]):
+            raise _problem(f"{name}[{key!r}] must be {rule}, got {brief(values[key])}")
 
 
 def _check_names(result: Counterfactuals) -> None:
@@ -202,9 +242,10 @@ def _check_names(result: Counterfactuals) -> None:
         return
     is_flat_series = result.modality == "series" and len(result.X.shape) == 2
     parts = 1 if is_flat_series else result.X.shape[1]
-    if np.shape(result.names) != (parts,):
+    if _shape(result.names) != (parts,):
         raise _problem(
-            f"names has {np.size(result.names)} entries for {parts} features or channels"
+            f"names must have one entry for each of the {parts} features or channels, "
+            f"got {brief(result.names)}"
         )
 
 
@@ -226,6 +267,16 @@ def _check_table(result: Counterfactuals) -> None:
         wrong = wrong_code(table, codes)
         if wrong:
             raise _problem(f"{name}{wrong}")
+
+
+def _shape(values: Any) -> tuple[int, ...] | None:
+    """Return the shape of an array; None where it is something else."""
+    return values.shape if isinstance(values, np.ndarray) else None
+
+
+def _is_plain(values: Any) -> bool:
+    """Return whether a value is an array that NumPy computes with as such: no mask, no matrix."""
+    return type(values) is np.ndarray
 
 
 def _any_in_row(mask: Array) -> Array:

@@ -14,6 +14,7 @@ from torch import Tensor
 from ..data.archives import MAX_BYTES, read_npz
 from ..data.writing import complete_file
 from ..tables.plain_tables import few_fixed_values, table_from_plain, table_to_plain
+from ..validation import FilePath, Integer, Rule, brief, check_parameters
 from .result import Counterfactuals, as_numpy
 
 #: fields that are stored in another form, or not at all
@@ -22,6 +23,7 @@ NOT_ARRAYS = ("info", "provenance", "table", "exceptions")
 OPTIONAL = ("info", "names", "table", "exceptions")
 #: fields that it has to have
 NEEDED = {f.name for f in fields(Counterfactuals)} - set(OPTIONAL)
+RULES: dict[str, Rule] = {"path": FilePath(), "max_bytes": Integer(at_least=1)}
 #: how the names of entries of `info` begin
 INFO = "info/"
 
@@ -41,6 +43,7 @@ def save(result: Counterfactuals, path: str | Path) -> Path:
     Path
         The file written.
     """
+    check_parameters("Counterfactuals.save", RULES, {"path": path})
     path = _with_suffix(path)
     arrays: dict[str, Any] = {}
     for f in fields(result):
@@ -82,9 +85,14 @@ def load(path: str | Path, max_bytes: int = MAX_BYTES) -> Counterfactuals:
         If the file is damaged, too large, or contradicts itself; the message names it.
     ImportError
         If it holds frames of a library that is not installed.
+    FileNotFoundError
+        If there is no such file.
     """
-    path = Path(path) if Path(path).exists() else _with_suffix(path)
-    if path.is_file() and not _looks_like_archive(path):
+    check_parameters("Counterfactuals.load", RULES, {"path": path, "max_bytes": max_bytes})
+    path = Path(path) if Path(path).is_file() else _with_suffix(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} is no file. Accepted: what Counterfactuals.save wrote.")
+    if not _looks_like_archive(path):
         raise ValueError(f"{path} is not a saved Counterfactuals: it is not an .npz file.")
     arrays: dict[str, Any] = {**read_npz(path, _is_entry, max_bytes)}
     missing = NEEDED - set(arrays)
@@ -114,7 +122,7 @@ def _is_entry(name: str) -> bool:
 def _from_arrays(arrays: dict[str, Any]) -> Counterfactuals:
     """Make a result of the arrays of a file; the constructor checks that they agree."""
     kind = _text(arrays, "kind") if "kind" in arrays else "numpy"
-    provenance = json.loads(_text(arrays, "provenance"))
+    provenance = _provenance(_text(arrays, "provenance"))
     info = {
         name.removeprefix(INFO): arrays.pop(name) for name in list(arrays) if name.startswith(INFO)
     }
@@ -135,6 +143,16 @@ def _rows(X: Any) -> Any:
     if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype != np.float64:
         raise ValueError("X must be an array of float64 of shape (rows, columns), for a table.")
     return X
+
+
+def _provenance(text: str) -> Any:
+    """Read the provenance, which is written as JSON."""
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"provenance must be JSON, got {brief(text)}: {error}.") from error
+    except RecursionError:
+        raise ValueError("provenance is nested too deeply.") from None
 
 
 def _text(arrays: dict[str, Any], name: str) -> str:

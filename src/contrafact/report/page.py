@@ -9,7 +9,6 @@ from hashlib import sha256
 from html import escape
 from importlib.resources import files
 from itertools import chain, count
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from ..data.writing import complete_file
 from ..engine.constraints import Constraints
 from ..engine.result import Counterfactuals
 from ..metrics import Reference
-from ..validation import Instance, Nothing, check_parameters
+from ..validation import FilePath, Instance, Nothing, check_parameters
 from . import sections
 from .comparison import check_same_instances
 from .grammar import shorten
@@ -34,7 +33,7 @@ SCRIPTS = (
     "page.js",
 )
 _RULES = {
-    "path": Instance(str, "a file") | Instance(PathLike, "a path"),
+    "path": FilePath(),
     "title": Instance(str, "a text") | Nothing(),
     "constraints": Instance(Constraints) | Nothing(),
     "command": Instance(str, "a text") | Nothing(),
