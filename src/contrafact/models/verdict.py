@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
+
+from ..validation import Integer, brief, check_parameters
 
 #: How far from 1 a row of probabilities may sum, since some services round theirs.
 SUM_TOLERANCE = 0.05
@@ -97,13 +100,15 @@ class Verdict:
         Parameters
         ----------
         proba : Tensor of shape (m, classes)
-            Probabilities.
+            Probabilities; NaN stands for a row that failed.
 
         Returns
         -------
         Verdict
             With log-probabilities as score, in float64.
         """
+        if not _is_dense(proba, 2) or not proba.is_floating_point():
+            raise TypeError(f"proba must be a tensor of floats (m, classes), got {brief(proba)}.")
         proba = proba.double()
         return Verdict(proba, proba.argmax(1), finite_log(proba))
 
@@ -123,8 +128,23 @@ class Verdict:
         Verdict
             With probability 1 for the class of the label.
         """
+        rules = {"n_classes": Integer(at_least=1, at_most=10**6)}
+        check_parameters("Verdict.of_label", rules, {"n_classes": n_classes})
+        if not _is_dense(label, 1) or label.dtype != torch.int64:
+            raise TypeError(f"label must be a tensor of int64 (m,), got {brief(label)}.")
+        if bool(((label < 0) | (label >= n_classes)).any()):
+            raise ValueError(
+                f"label must be at least 0 and below n_classes={n_classes}, got {brief(label)}."
+            )
         proba = one_hot(label, n_classes).double()
         return Verdict(proba, label, finite_log(proba))
+
+
+def _is_dense(value: Any, ndim: int) -> bool:
+    """Return whether a value is a tensor of so many axes that holds all its values."""
+    if not isinstance(value, Tensor) or value.ndim != ndim:
+        return False
+    return value.layout == torch.strided and not value.is_meta
 
 
 def check_probabilities(proba: Tensor) -> None:

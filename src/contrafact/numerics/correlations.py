@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from .tensors import read_tensor
+
 #: deviations from the mean below this share of a channel's size are rounding, no variation
 ROUNDING = 1e-12
 
@@ -15,7 +17,7 @@ def channel_correlations(series: Tensor) -> Tensor:
     Parameters
     ----------
     series : Tensor of shape (..., channels, length)
-        The series.
+        The series, finite.
 
     Returns
     -------
@@ -30,7 +32,11 @@ def channel_correlations(series: Tensor) -> Tensor:
             [-1.,  1.,  0.],
             [ 0.,  0.,  0.]], dtype=torch.float64)
     """
-    series = series.double()
+    series = read_tensor(series, "series").double()
+    if series.ndim < 2:
+        raise ValueError(
+            f"series has shape {tuple(series.shape)}. Accepted: (..., channels, length)."
+        )
     centered = series - series.mean(-1, keepdim=True)
     norm = centered.norm(dim=-1, keepdim=True)
     varies = norm > ROUNDING * series.norm(dim=-1, keepdim=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ..validation import Integer, Real, check_parameters
-from .tensors import read_tensor
+from ..validation import Integer, Real, brief, check_parameters
+from .tensors import is_dense, read_tensor
 
 #: limits are at least this share of a channel's standard deviation, so that ratios stay finite
 FLOOR = 1e-6
@@ -82,6 +82,8 @@ class RealDifferences:
             raise ValueError(
                 f"X has shape {tuple(X.shape)}; accepted: (n, channels, length), none of them 0."
             )
+        if bool(X.isinf().any()):
+            raise ValueError("X contains inf. Accepted: finite numbers, and NaN for missing ones.")
         X = X.detach().double()
         deviation = X.std(dim=(0, 2), correction=0)
         scale = torch.where(deviation > 0, deviation, torch.ones_like(deviation))
@@ -195,13 +197,13 @@ class RealDifferences:
     def _check(self, x_cf: Tensor, x: Tensor) -> None:
         """Raise where the series do not have the shape of the reference."""
         channels, steps = self.first.shape
-        for name, series in (("x_cf", x_cf), ("x", x)):
-            if not isinstance(series, Tensor):
-                raise TypeError(f"{name} must be a Tensor, got {type(series).__name__}.")
-            if series.shape != (len(x), channels, steps + 1):
+        for name, series in (("x", x), ("x_cf", x_cf)):
+            if not is_dense(series) or not series.is_floating_point():
+                raise TypeError(f"{name} must be a dense tensor of floats, got {brief(series)}.")
+            if x.ndim != 3 or series.shape != (len(x), channels, steps + 1):
                 raise ValueError(
                     f"{name} has shape {tuple(series.shape)}; accepted here: "
-                    f"({len(x)}, {channels}, {steps + 1}), the shape of the reference series."
+                    f"(n, {channels}, {steps + 1}) as the reference series, the same n for both."
                 )
 
 
@@ -243,6 +245,8 @@ def quantile_near(values: Tensor, quantile: float, reach: int) -> Tensor:
     values = read_tensor(values, "values", ("n", "channels", "places"), finite=False)
     if values.dtype not in (torch.float32, torch.float64):
         values = values.float()  # torch has no quantiles of shorter floats
+    if bool(values.isinf().any()):
+        raise ValueError("values contains inf. Accepted: finite numbers, and NaN for missing ones.")
     n, channels, places = values.shape
     if n == 0:
         raise ValueError("values has no rows. Accepted: at least one.")

@@ -15,7 +15,7 @@ from .randomness import row_normal, row_uniform
 from .tensors import read_tensor
 
 _RULES = {
-    "function": Function(),
+    "function": Function("rows"),
     "n_directions": Integer(at_least=1),
     "directions": OneOf("normal", "rademacher"),
 }

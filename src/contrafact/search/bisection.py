@@ -9,7 +9,16 @@ from torch import Tensor
 
 from ..engine import Tasks
 from ..numerics import broadcast_rows
+from ..validation import Boolean, Function, Integer, Rule, check_parameters
+from .arguments import TASKS, read_candidates, read_levels
 
+_RULES: dict[str, Rule] = {
+    "tasks": TASKS,
+    "candidate": Function("tasks", "levels"),
+    "top": Integer(at_least=1, at_most=2**31),
+    "top_accepted": Boolean(),
+    "steps": Integer(at_least=0, at_most=50),
+}
 #: makes one candidate per task at the given levels
 MakeCandidate = Callable[[Tasks, Tensor], Tensor]
 
@@ -47,10 +56,11 @@ def smallest_level(
     x_cf : Tensor of shape (n, *shape)
         Their candidates.
     """
-    position = torch.arange(len(tasks), device=tasks.row.device)
-    low = torch.zeros_like(position) if above is None else above.clone()
-    high = torch.zeros_like(position) + top
-    best = candidate(tasks, high)
+    given = {"tasks": tasks, "candidate": candidate, "top_accepted": top_accepted}
+    check_parameters("smallest_level", _RULES, given)
+    low = read_levels(0 if above is None else above, "above", tasks, least=0)
+    high = read_levels(top, "top", tasks, least=1)
+    best = _candidates(tasks, candidate, high)
     if not top_accepted:
         stuck = ~tasks.accepted(best)
         low[stuck] = high[stuck]
@@ -96,6 +106,8 @@ def first_on_line(
     x_cf : Tensor of shape (n, *shape)
         The points.
     """
+    check_parameters("first_on_line", _RULES, {"tasks": tasks, "steps": steps})
+    end = read_candidates(end, "end", tasks)
     # Odd, so that no point is half way: a nearest-neighbor model has a tie there, if the line leads
     # from one of its rows to another, and rounding, which depends on the batch, would decide.
     top = 2**steps + 1
@@ -134,8 +146,10 @@ def accepted_from(
     x_cf : Tensor of shape (n, *shape)
         Their candidates.
     """
-    level = level.clone()
-    best = candidate(tasks, level)
+    given = {"tasks": tasks, "candidate": candidate, "top": top}
+    check_parameters("accepted_from", _RULES, given)
+    level = read_levels(level, "level", tasks, least=0)
+    best = _candidates(tasks, candidate, level)
     able = tasks.affords()
     asking = tasks.take(able)
     accepted = torch.ones_like(able)
@@ -161,14 +175,15 @@ def best_known(tasks: Tasks, x_cf: Tensor) -> Tensor:
     tasks : Tasks
         What the candidates are for.
     x_cf : Tensor of shape (n, *shape)
-        The candidates.
+        The candidates; those with NaN are replaced as well.
 
     Returns
     -------
     Tensor of shape (n, *shape)
         The candidates with replacements.
     """
-    x_cf = x_cf.clone()
+    check_parameters("best_known", _RULES, {"tasks": tasks})
+    x_cf = read_candidates(x_cf, "x_cf", tasks, finite=False).clone()
     able = tasks.affords()
     asking = tasks.take(able)
     rejected = torch.zeros_like(able)
@@ -176,3 +191,9 @@ def best_known(tasks: Tasks, x_cf: Tensor) -> Tensor:
     rejected[able] = ~asking.accepts(trial, asking.ask(trial, cached=True))
     x_cf[rejected] = tasks.take(rejected).best_attempts()
     return x_cf
+
+
+def _candidates(tasks: Tasks, candidate: MakeCandidate, level: Tensor) -> Tensor:
+    """Make candidates, and check that there is one per task."""
+    x_cf = candidate(tasks, level)
+    return read_candidates(x_cf, "what candidate returns", tasks, finite=False)

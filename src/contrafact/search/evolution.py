@@ -8,8 +8,18 @@ Transactions on Evolutionary Computation 2002. https://doi.org/10.1109/4235.9960
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
+
+from ..numerics.tensors import read_integers, read_tensor
+from ..validation import Integer, Nothing, check_parameters
+
+_RULES = {
+    "enough": Integer(at_least=1, at_most=2**31) | Nothing(),
+    "count": Integer(at_least=1, at_most=2**31),
+}
 
 
 def front_ranks(F: Tensor, enough: int | None = None) -> Tensor:
@@ -39,8 +49,10 @@ def front_ranks(F: Tensor, enough: int | None = None) -> Tensor:
     >>> front_ranks(torch.tensor([[[0.0, 1.0], [1.0, 0.0], [1.0, 1.0], [2.0, 2.0]]])).tolist()
     [[0, 0, 1, 2]]
     """
+    check_parameters("front_ranks", _RULES, {"enough": enough})
+    F = _read_objectives(F)
     n, m = F.shape[:2]
-    enough = enough or m
+    enough = m if enough is None else enough
     dominated_by = _domination(F).float()
     remaining = dominated_by.sum(2)
     rank = torch.full((n, m), m, dtype=torch.long, device=F.device)
@@ -88,9 +100,12 @@ def crowding_distance(F: Tensor, rank: Tensor) -> Tensor:
     Examples
     --------
     >>> F = torch.tensor([[[0.0, 1.0], [0.25, 0.5], [1.0, 0.0]]])
-    >>> crowding_distance(F, torch.zeros(1, 3)).tolist()
+    >>> crowding_distance(F, torch.tensor([[0, 0, 0]])).tolist()
     [[inf, 2.0, inf]]
     """
+    F = _read_objectives(F)
+    rank = read_integers(rank, "rank", tuple(F.shape[:2]), beside=f"F of shape {tuple(F.shape)}")
+    rank = rank.to(F.device)
     crowding = torch.zeros(F.shape[:2], dtype=F.dtype, device=F.device)
     for objective in F.unbind(2):
         order = _by_rank(objective.argsort(dim=1, stable=True), rank)
@@ -143,9 +158,32 @@ def survivors(F: Tensor, count: int, elite: Tensor | None = None) -> Tensor:
     >>> survivors(F, 3).sort().values.tolist()
     [[0, 2, 3]]
     """
+    check_parameters("survivors", _RULES, {"count": count})
+    F = _read_objectives(F)
     rank = front_ranks(F, count)
     room = crowding_distance(F, rank)
     if elite is not None:
-        room.scatter_(1, elite[:, None], torch.inf)
+        room.scatter_(1, _read_elite(elite, F), torch.inf)
     order = _by_rank(room.argsort(dim=1, descending=True, stable=True), rank)
     return order[:, :count]
+
+
+def _read_objectives(F: Any) -> Tensor:
+    """Check the objectives; infinite ones are of individuals that count as absent."""
+    values = read_tensor(F, "F", ("populations", "m", "objectives"), finite=False)
+    n_missing = int(values.isnan().sum())
+    if values.shape[1] == 0 or n_missing:
+        raise ValueError(
+            f"F has shape {tuple(values.shape)} and {n_missing} NaN. "
+            "Accepted: one individual or more in each population, and no NaN."
+        )
+    return values
+
+
+def _read_elite(elite: Any, F: Tensor) -> Tensor:
+    """Check one position for each population; returns a column."""
+    n, m = F.shape[:2]
+    chosen = read_integers(elite, "elite", (n,), beside=f"F of shape {tuple(F.shape)}")
+    if bool(((chosen < 0) | (chosen >= m)).any()):
+        raise ValueError(f"elite must hold positions from 0 to {m - 1}, got {chosen.tolist()}.")
+    return chosen.long().to(F.device)[:, None]

@@ -13,12 +13,26 @@ finite differences are taken in the code, and the best code is what is kept.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from ..engine import Tasks
-from ..validation import Boolean, Integer, Real, check_parameters
+from ..numerics.tensors import read_tensor
+from ..validation import (
+    Boolean,
+    Function,
+    Instance,
+    Integer,
+    Nothing,
+    OneOf,
+    Real,
+    Rule,
+    Satisfies,
+    check_parameters,
+)
+from .arguments import TASKS
 from .gradients import (
     Decode,
     Encode,
@@ -193,6 +207,27 @@ class _Run:
         return (self.streak >= stop.patience) | rests
 
 
+def _is_interval(value: Any) -> bool:
+    """Return whether a value is a pair of numbers, the smaller one first."""
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        return False
+    return all(map(Real(finite=False).accepts, value)) and value[0] <= value[1]
+
+
+MINIMIZE_RULES: dict[str, Rule] = {
+    "tasks": TASKS,
+    "decode": Function("tasks", "a code"),
+    "loss": Function("a point"),
+    "step": Function("theta", "its gradient", "its loss"),
+    "stop": Instance(Stop),
+    "clamp": Satisfies(_is_interval, "a pair of numbers, the smaller one first,") | Nothing(),
+    "encode": Function("tasks", "theta", "a step number") | Nothing(),
+    "gradients": OneOf("auto", "finite_difference", "none"),
+    "difference": Real(above=0),
+    "n_directions": Integer(at_least=1, at_most=10**6),
+}
+
+
 def minimize(
     tasks: Tasks,
     start: Tensor,
@@ -245,6 +280,11 @@ def minimize(
     Optimum
         The best iterate of every task.
     """
+    given = {name: value for name, value in locals().items() if name in MINIMIZE_RULES}
+    check_parameters("minimize", MINIMIZE_RULES, given)
+    start = read_tensor(start, "start", (len(tasks), "..."))
+    if start_code is not None:
+        start_code = read_tensor(start_code, "start_code", (len(tasks), "...")).to(start)
     model = ModelGradient(
         tasks,
         decode,
@@ -277,7 +317,10 @@ def minimize(
         best.update(position, now, now.reached.long() + above, usable)
         done = run.is_done(now, above, stop)
         best.converged[position[done]] = True
-        run.theta = step(run.theta, now.gradient, now.loss)
+        moved = step(run.theta, now.gradient, now.loss)
+        run.theta = read_tensor(
+            moved, "what step returns", tuple(run.theta.shape), finite=False
+        ).to(start)
         if clamp is not None:
             run.theta = run.theta.clamp(*clamp)
         leaving = done | ~usable

@@ -14,6 +14,8 @@ from ..engine.acceptance import endorse
 from ..engine.oracle import accepts
 from ..models.verdict import Verdict, lead, target_value
 from ..numerics import zeroth_order_gradient
+from ..validation import brief
+from .arguments import read_candidates
 
 #: (tasks, code) → candidates
 Decode = Callable[[Tasks, Tensor], Tensor]
@@ -182,28 +184,42 @@ class ModelGradient:
         """Differentiate through the model."""
         theta = theta.detach().requires_grad_()
         code = theta if self.encode is None else self.encode(tasks, theta, t)
-        x_cf = self.decode(tasks, code)
+        x_cf = self._candidates(tasks, code)
         with tasks.oracle.meter.deadline.timing(tasks.classifier, len(tasks)):
             score = tasks.oracle.scores(x_cf, tasks.row)
-            loss = self.loss(Point(tasks, theta, code, x_cf, score, t))
+            loss = self._losses(Point(tasks, theta, code, x_cf, score, t))
             (gradient,) = torch.autograd.grad(loss.sum(), theta)
         plain = score.detach()
         verdict = Verdict(plain.double().softmax(1), plain.argmax(1), plain)
         return _evaluation(tasks, code, x_cf, loss, gradient, verdict)
 
+    def _candidates(self, tasks: Tasks, code: Tensor) -> Tensor:
+        """Decode, and check that there is one candidate per task."""
+        x_cf = self.decode(tasks, code)
+        return read_candidates(x_cf, "what decode returns", tasks, finite=False)
+
+    def _losses(self, point: Point) -> Tensor:
+        """Compute the loss, and check that there is one per task."""
+        loss = self.loss(point)
+        if not isinstance(loss, Tensor) or loss.shape != (len(point.tasks),):
+            raise TypeError(
+                f"loss must return a Tensor of shape ({len(point.tasks)},), got {brief(loss)}."
+            )
+        return loss
+
     def _by_answers(self, tasks: Tasks, theta: Tensor, t: int) -> Evaluation:
         """Differentiate the loss; what the model contributes comes from finite differences."""
         theta = theta.detach().requires_grad_()
         code = theta if self.encode is None else self.encode(tasks, theta, t)
-        x_cf = self.decode(tasks, code)
+        x_cf = self._candidates(tasks, code)
         verdict = tasks.ask(x_cf.detach())
         score = verdict.score.to(theta.dtype)
         if not self.by_differences:
-            loss = self.loss(Point(tasks, theta, code, x_cf, score, t))
+            loss = self._losses(Point(tasks, theta, code, x_cf, score, t))
             (gradient,) = torch.autograd.grad(loss.sum(), theta)
             return _evaluation(tasks, code, x_cf, loss, gradient, verdict)
         score.requires_grad_()
-        loss = self.loss(Point(tasks, theta, code, x_cf, score, t))
+        loss = self._losses(Point(tasks, theta, code, x_cf, score, t))
         gradient, by_score = torch.autograd.grad(
             loss.sum(),
             (theta, score),

@@ -8,7 +8,11 @@ import torch
 from torch import Tensor
 
 from ..engine import Tasks
+from ..validation import Integer, check_parameters
+from .arguments import TASKS, read_segments
 from .segments import count_segments, sum_by_segment
+
+_RULES = {"tasks": TASKS, "spare": Integer(at_least=0, at_most=2**31)}
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,10 @@ def grow_mask(tasks: Tasks, segment: Tensor, spare: int = 0) -> GrownMask:
     GrownMask
         Which segments were copied when, and what each is worth alone.
     """
+    check_parameters("grow_mask", _RULES, {"tasks": tasks, "spare": spare})
+    if "guide" not in tasks.attached:
+        raise ValueError("tasks has no guides; attach them: tasks.attach(guide=...).")
+    segment = read_segments(segment, tasks)
     n_segments = count_segments(segment)
     shape = (len(tasks), n_segments)
     device = tasks.row.device

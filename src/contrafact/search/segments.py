@@ -9,7 +9,7 @@ from ..engine import Tasks
 from ..numerics import ceil_div
 from ..validation import Boolean, Integer, Rule, Satisfies, check_parameters
 
-_WHOLE = Integer(at_least=1)
+_WHOLE = Integer(at_least=1, at_most=10**9)
 _RULES: dict[str, Rule] = {
     "shape": Satisfies(
         lambda shape: (

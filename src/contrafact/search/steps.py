@@ -9,13 +9,21 @@ import torch
 from torch import Tensor
 
 from ..numerics import broadcast_rows
-from ..validation import Instance, Real, Rule, Satisfies, check_parameters
+from ..numerics.tensors import is_dense
+from ..validation import Real, Rule, Satisfies, check_parameters
 
 
 def _are_decays(value: Any) -> bool:
     """Return whether a value is a pair of numbers in [0, 1)."""
     decay = Real(at_least=0, below=1)
     return isinstance(value, tuple | list) and len(value) == 2 and all(map(decay.accepts, value))
+
+
+def _are_weights(value: Any) -> bool:
+    """Return whether a value is a tensor of positive, finite floats."""
+    if not is_dense(value) or not value.is_floating_point() or value.ndim < 2:
+        return False
+    return bool((value.isfinite() & (value > 0)).all())
 
 
 class Step(Protocol):
@@ -105,7 +113,7 @@ class SteepestDescent:
 
     rules: ClassVar[Mapping[str, Rule]] = {
         "learning_rate": Real(above=0),
-        "weights": Instance(Tensor),
+        "weights": Satisfies(_are_weights, "a tensor of finite numbers above 0, one row or more"),
     }
 
     def __init__(self, learning_rate: float, weights: Tensor) -> None:
