@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from ..validation import Instance, check_parameters
 from .grid import Benchmark, Cell
 
 if TYPE_CHECKING:
@@ -63,6 +64,10 @@ def progress_of(grid: Benchmark, store: Store) -> pd.DataFrame:
     >>> progress_of(grid, Store("new"))["missing"].tolist()
     [2]
     """
+    from .store import Store
+
+    rules = {"grid": Instance(Benchmark), "store": Instance(Store)}
+    check_parameters("progress_of", rules, {"grid": grid, "store": store})
     return count_states([store.state(cell) for cell in grid.cells()])
 
 

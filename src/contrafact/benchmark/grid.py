@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
-from ..validation import Integer, Nothing, OneOf, Real, Rule, Satisfies, check_parameters
+from ..validation import Instance, Integer, Nothing, OneOf, Real, Rule, Satisfies, check_parameters
 from .parts import Selection, describe, digest, read_dataset
 
 if TYPE_CHECKING:
@@ -25,7 +25,14 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str | bytes)
 
 
+_TABLE = Instance(Mapping, "a table {name: what}")
 RULES: dict[str, Rule] = {
+    "datasets": Satisfies(
+        lambda value: _is_list(value) or isinstance(value, Mapping),
+        "a list of data sets or a table {name: data set}",
+    ),
+    "classifiers": _TABLE,
+    "explainers": _TABLE,
     "seeds": Satisfies(_is_list, "a list of whole numbers"),
     "instances": Integer(at_least=1) | Nothing(),
     "selection": OneOf("stratified", "random", "all"),
@@ -113,18 +120,14 @@ class Benchmark:
     _read: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        check_parameters("Benchmark", RULES, vars(self))
         for name in ("datasets", "classifiers", "explainers", "seeds"):
             if not getattr(self, name):
                 raise ValueError(f"{name} is empty: a grid needs at least one.")
-        check_parameters("Benchmark", RULES, vars(self))
         for seed in self.seeds:
             check_parameters("Benchmark", {"seeds": Integer(at_least=0)}, {"seeds": seed})
         if len(set(self.seeds)) < len(self.seeds):
             raise ValueError(f"Benchmark: seeds must differ, got {list(self.seeds)}.")
-        for name in ("classifiers", "explainers"):
-            parts = getattr(self, name)
-            if not isinstance(parts, Mapping):
-                raise TypeError(f"{name} must be a table {{name: what}}, got {parts!r}.")
 
     @classmethod
     def from_toml(cls, path: str | Path, *, trust: bool = False) -> Benchmark:

@@ -23,11 +23,24 @@ from ..engine.isolation import describe_exception, isolate
 from ..explainers.support.explainer import Explainer
 from ..models.classifier import Array, Classifier
 from ..models.reshaped import Reshaped
-from ..validation import OneOf, Rule
+from ..validation import Nothing, OneOf, Rule, Satisfies, brief
 from .counted_model import CountedModel, OutOfBudget
+from .grid_checks import IMPORT_PATH
 from .parts import imported
 
 HandOver = Literal["counted", "own"]
+
+
+def _may_be_peer(value: Any) -> bool:
+    """Return whether a value names, makes or is an explainer of another library."""
+    if isinstance(value, str):
+        return IMPORT_PATH.fullmatch(value) is not None
+    return callable(value) or hasattr(value, "explain")
+
+
+def _are_arguments(value: Any) -> bool:
+    """Return whether a value maps the names of arguments to values."""
+    return isinstance(value, Mapping) and all(isinstance(name, str) for name in value)
 
 
 class Peer(Explainer):
@@ -43,6 +56,8 @@ class Peer(Explainer):
 
     tags = Tags(constraints=frozenset())
     rules: ClassVar[Mapping[str, Rule]] = {
+        "peer": Satisfies(_may_be_peer, "a class, a function, 'package.module:Class' or an object"),
+        "parameters": Satisfies(_are_arguments, "a mapping of names to values") | Nothing(),
         "hand_over": OneOf("counted", "own"),
     }
     info_keys: ClassVar[Mapping[str, str]] = {
@@ -69,7 +84,15 @@ class Peer(Explainer):
         if self.hand_over == "own":
             self.model_ = _own_model(self.classifier_, counted)
         source = imported(self.peer) if isinstance(self.peer, str) else self.peer
-        self.peer_ = self._make_peer(source, self._plain_arrays(X), labels)
+        try:
+            self.peer_ = self._make_peer(source, self._plain_arrays(X), labels)
+        except TypeError as error:
+            raise TypeError(
+                f"peer {_name(self.peer)} cannot be made with parameters "
+                f"{brief(self.parameters)}: {error}."
+            ) from error
+        if not hasattr(self.peer_, "explain"):
+            raise TypeError(f"peer must make an object with explain, got {brief(self.peer_)}.")
 
     def _plain_arrays(self, x: Tensor) -> Array:
         """Copy instances as other libraries hold them: series of one channel without that axis."""
@@ -256,6 +279,8 @@ class WildboarPeer(Peer):
         else:
             parameters = self.parameters or {}
             peer = source(**parameters)
+        if not hasattr(peer, "fit"):
+            raise TypeError(f"an object with fit is needed, got {brief(peer)}")
         peer.fit(self.model_, X, y)
         return peer
 

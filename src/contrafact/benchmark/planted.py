@@ -30,12 +30,12 @@ CLASSES = ("absent", "present")
 
 RULES = {
     # two of each class at least
-    "n": Integer(at_least=4),
-    "length": Integer(at_least=2),
-    "size": Integer(at_least=2),
-    "channels": Integer(at_least=1),
-    "width": Integer(at_least=2),
-    "places": Integer(at_least=1),
+    "n": Integer(at_least=4, at_most=10**6),
+    "length": Integer(at_least=2, at_most=10**6),
+    "size": Integer(at_least=2, at_most=10**6),
+    "channels": Integer(at_least=1, at_most=10**6),
+    "width": Integer(at_least=2, at_most=10**6),
+    "places": Integer(at_least=1, at_most=10**6),
     "background": OneOf("noise", "smooth"),
     "noise": Real(at_least=0),
     "random_state": Integer(at_least=0),
@@ -139,7 +139,10 @@ class Planted:
 
     def _read(self, X: Any) -> Array:
         """Return instances as an array of the shape of the planted ones."""
-        return finite_array(X, "X", ("n", *self.places.shape[1:])).astype(np.float64)
+        array = finite_array(X, "X", ("n", *self.places.shape[1:]))
+        if len(array) == 0:
+            raise ValueError(f"X has shape {array.shape}. Accepted: one instance or more.")
+        return array.astype(np.float64)
 
     def _gaps(self, X: Array) -> Array:
         """Return what z_i has to change by, (n, places)."""

@@ -9,7 +9,16 @@ from pathlib import Path
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ..process_state import keeping_random_numbers
-from ..validation import Integer, OneOf, check_parameters
+from ..validation import (
+    Boolean,
+    FilePath,
+    Instance,
+    Integer,
+    Nothing,
+    OneOf,
+    Rule,
+    check_parameters,
+)
 from .cell import Explain, Train, failed_table
 from .cell_states import damaged_text
 from .grid import Benchmark, Cell
@@ -17,7 +26,15 @@ from .grid_checks import check_grid
 from .store import Store
 from .workers import ClusterWorkers, LocalWorkers, Outcome, Workers
 
-RULES = {"n_jobs": Integer(at_least=1) | OneOf(-1)}
+RULES: dict[str, Rule] = {
+    "grid": Instance(Benchmark),
+    "folder": FilePath(),
+    "n_jobs": Integer(at_least=1) | OneOf(-1),
+    "scheduler": Instance(str, "the address of a scheduler") | Nothing(),
+    "retry_failed": Boolean(),
+    "progress": Boolean(),
+    "trust": Boolean(),
+}
 
 
 @keeping_random_numbers()  # clusters draw from Python's
@@ -71,7 +88,7 @@ def run(
     >>> grid.results("benchmark")["valid"].tolist()
     [True, True]
     """
-    check_parameters("run", RULES, {"n_jobs": n_jobs})
+    check_parameters("run", RULES, locals())
     check_grid(grid)
     columns = (
         TextColumn("{task.description}"),

@@ -15,6 +15,7 @@ from ..consent import require_trust
 from ..data.writing import complete_file, is_draft
 from ..extras import require_extra
 from ..models.classifier import Array
+from ..validation import Boolean, FilePath, check_parameters
 from .cell_states import CellState, damaged_text
 from .grid import Benchmark, Cell
 from .grid_files import StoredGrid, read_grid, write_grid
@@ -58,6 +59,8 @@ class Store:
 
     def __init__(self, folder: str | Path, *, trust: bool = False) -> None:
         require_extra("benchmark", "A benchmark")
+        rules = {"folder": FilePath(), "trust": Boolean()}
+        check_parameters("Store", rules, {"folder": folder, "trust": trust})
         self.folder = Path(folder)
         self.trust = trust
 

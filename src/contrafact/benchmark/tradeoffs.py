@@ -26,7 +26,7 @@ RULES = {
         ),
         "{metric: weight}, none negative, one positive",
     ),
-    "draws": Integer(at_least=1),
+    "draws": Integer(at_least=1, at_most=10**7),
     "concentration": Real(above=0),
     "random_state": Integer(at_least=0),
 }

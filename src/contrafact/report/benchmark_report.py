@@ -6,14 +6,15 @@ import itertools
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..benchmark import Cell, correlations, friedman, wilcoxon_holm
-from ..benchmark.blocks import RUN, Blocks, finished_runs, name_of
+from ..benchmark.blocks import RUN, TABLE_RULES, Blocks, finished_runs, name_of
 from ..benchmark.significance import Friedman
 from ..data.writing import complete_file
 from ..metrics import Metric
 from ..metrics.evaluation import METRICS
+from ..validation import FilePath, Nothing, Rule, Satisfies, check_parameters
 from .benchmark_tables import (
     ALL,
     REQUEST,
@@ -53,6 +54,24 @@ COST = ("calls", "seconds")
 CELL = ["dataset", "classifier", "explainer", "seed"]
 
 
+def _is_listed(value: Any, kinds: tuple[type, ...]) -> bool:
+    """Return whether a value is a list or tuple of objects of some classes."""
+    return isinstance(value, list | tuple) and all(isinstance(entry, kinds) for entry in value)
+
+
+_RULES: dict[str, Rule] = {
+    "frame": TABLE_RULES["frame"],
+    "path": FilePath(),
+    "metrics": Satisfies(
+        lambda value: _is_listed(value, (str, Metric)),
+        "a list of metrics",
+    )
+    | Nothing(),
+    "cells": Satisfies(lambda value: _is_listed(value, (Cell,)), "a list of Cell objects")
+    | Nothing(),
+}
+
+
 def write_benchmark(
     frame: pd.DataFrame,
     path: str | Path,
@@ -87,13 +106,19 @@ def write_benchmark(
     ValueError
         If the table is empty.
     """
+    check_parameters("write_benchmark", _RULES, locals())
     path = Path(path)
     if path.suffix in (".csv", ".tex"):
         raise ValueError(
             f"{path} must be a Markdown file (.md); .csv and .tex are written beside it."
         )
     if frame.empty:
-        raise ValueError("The table is empty: no cell is finished yet.")
+        raise ValueError("frame is empty: no cell is finished yet.")
+    missing = [name for name in (*CELL, "source", "cell_status") if name not in frame]
+    if missing:
+        raise ValueError(
+            f"frame has no column {', '.join(missing)}. Accepted: the table of a benchmark."
+        )
     shown, notes = _choose_metrics(frame, metrics)
     lines = ["# Benchmark", "", *_scope(frame), "", *_missing(frame, cells), *notes]
     if shown:

@@ -298,7 +298,7 @@ def checked_row(result: Counterfactuals, i: int) -> int:
     """
     check_parameters("plot", {"i": Integer()}, {"i": i})
     if not -len(result) <= i < len(result):
-        raise IndexError(f"Row {i} does not exist: this result has {len(result)} rows.")
+        raise IndexError(f"row {i} does not exist: this result has {len(result)} rows.")
     return i % len(result)
 
 
