@@ -122,7 +122,9 @@ def pad(
     [[[1.0, 2.0, 3.0]], [[5.0, 5.0, 5.0]]]
     """
     check_parameters("pad", _PAD_RULES, {"length": length, "value": value})
-    if not isinstance(X, np.ndarray | Sequence) or isinstance(X, str | bytes):
+    is_array = isinstance(X, np.ndarray) and X.ndim > 0
+    is_sequence = isinstance(X, Sequence) and not isinstance(X, str | bytes)
+    if not is_array and not is_sequence:
         raise TypeError(f"X must be a sequence of series, got {brief(X)}.")
     series = [_channels_first(x, f"X[{i}]") for i, x in enumerate(X)]
     channels = _count_channels(series)

@@ -18,7 +18,7 @@ DEFAULT_CALLS_PER_COUNTERFACTUAL = 2_000
 BUDGET_SPENT = "the budget ran out"
 
 RULES = {
-    "calls": Nothing() | Integer(at_least=1) | OneOf(math.inf),
+    "calls": Nothing() | Integer(at_least=1, at_most=10**18) | OneOf(math.inf),
     "seconds": Nothing() | Real(above=0, finite=False),
 }
 

@@ -11,6 +11,7 @@ import torch
 
 from ..data.arrays import as_real, read_array
 from ..models.classifier import Array
+from ..numerics.tensors import read_tensor
 from ..validation import Integer, ListOf, Nothing, Satisfies, brief, check_parameters
 from .feasible_set import FeasibleSet, round_inward
 
@@ -208,8 +209,8 @@ class Constraints:
         >>> Constraints(upper=1.0).check(X, X_cf)
         {'upper': array([ True, False])}
         """
-        x = torch.tensor(as_real(X, "X"), dtype=torch.float64)
-        x_cf = torch.tensor(as_real(X_cf, "X_cf"), dtype=torch.float64)
+        x = read_tensor(X, "X").detach().cpu().double()
+        x_cf = read_tensor(X_cf, "X_cf").detach().cpu().double()
         if x.ndim < 2 or x.shape != x_cf.shape:
             raise ValueError(
                 f"X has shape {tuple(x.shape)}, X_cf {tuple(x_cf.shape)}. "

@@ -34,6 +34,10 @@ Refinement = Literal["minimal", "believable"]
 #: largest k; every counterfactual wanted takes memory from the start
 MOST_PER_INSTANCE = 10_000
 
+SEED = Satisfies(
+    Integer(at_least=-(2**63), below=2**63).accepts,
+    "a whole number of at most 64 bits",
+)
 RULES = {
     "constraints": Nothing() | Instance(Constraints),
     "k": Integer(at_least=1, at_most=MOST_PER_INSTANCE),
@@ -42,11 +46,7 @@ RULES = {
     "confidence": Nothing() | Real(above=0, below=1),
     "committee": Nothing() | Instance(Committee),
     "on_error": OneOf("row", "raise"),
-    "random_state": Nothing()
-    | Satisfies(
-        Integer(at_least=-(2**63), below=2**63).accepts,
-        "a whole number of at most 64 bits",
-    ),
+    "random_state": Nothing() | SEED,
     "progress": Boolean(),
 }
 
@@ -85,11 +85,9 @@ class Request:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_parameters(
-            "explain",
-            RULES,
-            {**vars(self), "random_state": self.seed},
-        )
+        # Users call the seed random_state.
+        rules = {**RULES, "random_state": SEED}
+        check_parameters("explain", rules, {**vars(self), "random_state": self.seed})
 
     @property
     def goal(self) -> float:

@@ -97,7 +97,7 @@ class SVCE(FallbackExplainer):
         "optimizer": OneOf("afw", "apgd"),
         "n_iter": STEPS,
         "restarts": COUNT,
-        "objective": OneOf("logp", "margin") | Function(),
+        "objective": OneOf("logp", "margin") | Function("a point"),
         "confidence": Nothing() | PROBABILITY,
     }
     info_keys = {

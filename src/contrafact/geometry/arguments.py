@@ -32,7 +32,7 @@ _BOUND = Real(finite=False)
 def as_rows(
     value: Array,
     name: str,
-    like: Tensor | None = None,
+    like: Array | None = None,
     like_name: str = "w",
 ) -> Tensor:
     """Convert an array to a tensor of flat rows of finite floats.
@@ -43,8 +43,8 @@ def as_rows(
         Floats of any precision.
     name : str
         Name of the argument, for error messages.
-    like : Tensor of shape (n, d), optional
-        The rows must have the same shape, and are moved to the same device.
+    like : array or Tensor of shape (n, ...), optional
+        An argument whose shape this one must have; the rows are moved to its device.
     like_name : str, default="w"
         Name of that argument, for error messages.
 
@@ -65,12 +65,12 @@ def as_rows(
         )
     rows = tensor.detach().flatten(1)
     if like is not None:
-        if rows.shape != like.shape:
+        if tensor.shape != like.shape:
             raise ValueError(
-                f"{name} has {len(rows)} rows of {rows.shape[1]}, "
-                f"expected {len(like)} of {like.shape[1]}, as in {like_name}."
+                f"{name} has shape {tuple(tensor.shape)}. "
+                f"Accepted: {tuple(like.shape)}, as {like_name}."
             )
-        rows = rows.to(like.device)
+        rows = rows.to(like.device if isinstance(like, Tensor) else "cpu")
     check_finite(rows, name)
     return rows
 

@@ -84,7 +84,7 @@ def lmo(
     """
     p = as_norm(p)
     rows = as_rows(w, "w")
-    points = as_rows(x, "x", rows)
+    points = as_rows(x, "x", w)
     lo, hi = as_box(bounds, w.shape, rows)
     if mask is not None:
         rows = rows * as_mask(mask, w.shape, rows)
@@ -146,8 +146,8 @@ def duality_gap(
     """
     p = as_norm(p)
     rows = as_rows(w, "w")
-    points = as_rows(x, "x", rows)
-    moved = as_rows(delta, "delta", rows)
+    points = as_rows(x, "x", w)
+    moved = as_rows(delta, "delta", w)
     lo, hi = as_box(bounds, w.shape, rows)
     if mask is not None:
         rows = rows * as_mask(mask, w.shape, rows)

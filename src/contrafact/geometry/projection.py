@@ -76,7 +76,7 @@ def project(
     """
     p = as_norm(p, (1, 2, math.inf))
     rows = as_rows(x, "x")
-    centers = as_rows(center, "center", rows, "x")
+    centers = as_rows(center, "center", x, "x")
     lo, hi = as_box(bounds, x.shape, rows)
     _check_inside(centers, lo, hi, bounds)
     radius = as_radius(eps, rows)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from numbers import Number
 from typing import Any
 
 import numpy as np
 from torch import Tensor
 
 from ..data.cleaning import Array
+from ..validation import brief
 
 
 def read_columns(out: Any, n_rows: int, source: str) -> Array:
@@ -43,7 +45,7 @@ def read_columns(out: Any, n_rows: int, source: str) -> Array:
             "Counterfactuals are for one output; wrap one, e.g. "
             "as_classifier(lambda X: model.predict_proba(X)[0], classes=model.classes_[0])."
         )
-    values = _as_array(out, source)
+    values = as_array(out, source)
     if values.dtype.kind not in "fiub":
         raise ValueError(f"{source} must give numbers, got {values.dtype} values.")
     _check_rows(values, n_rows, source)
@@ -79,8 +81,11 @@ def read_labels(out: Any, n_rows: int, source: str) -> Array:
     >>> read_labels([["a"], ["b"]], 2, "The function")
     array(['a', 'b'], dtype='<U1')
     """
-    values = _as_array(out, source)
+    values = as_array(out, source)
     _check_rows(values, n_rows, source)
+    for label in values.flat if values.dtype.kind == "O" else ():
+        if not isinstance(label, (str, bytes, Number)):
+            raise ValueError(f"{source} must give text or numbers as labels, got {brief(label)}.")
     if values.ndim == 2 and values.shape[1] != 1:
         raise ValueError(
             f"{source} returned {values.shape[1]} labels per row: the model is multi-label or "
@@ -127,15 +132,38 @@ def _is_list_of_tables(out: Any) -> bool:
     return isinstance(out, list) and len(out) > 0 and getattr(out[0], "ndim", 0) == 2
 
 
-def _as_array(out: Any, source: str) -> Array:
-    """Convert an answer to an array."""
+def as_array(out: Any, source: str) -> Array:
+    """Convert an answer to an array.
+
+    Parameters
+    ----------
+    out : object
+        What the model returned.
+    source : str
+        What was asked, for messages.
+
+    Returns
+    -------
+    array
+        The answer.
+
+    Raises
+    ------
+    ValueError
+        If the answer is nothing, or its rows have unequal lengths.
+    """
     if out is None:
         raise ValueError(f"{source} returned None instead of an answer for every row.")
     if isinstance(out, Tensor):
         return np.asarray(out.detach().cpu().numpy())
     if hasattr(out, "toarray"):  # a sparse matrix
         return np.asarray(out.toarray())
-    return np.asarray(out)
+    try:
+        return np.asarray(out)
+    except ValueError as error:  # the rows of a list have unequal lengths
+        raise ValueError(
+            f"{source} must give one row of equal length for every row, got {brief(out)}: {error}."
+        ) from error
 
 
 def _check_rows(values: Array, n_rows: int, source: str) -> None:

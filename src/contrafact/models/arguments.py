@@ -10,7 +10,7 @@ from torch import Tensor
 from ..data.arrays import as_real, for_torch
 from ..validation import Integer, Nothing, brief
 
-RULES = {"batch_size": Nothing() | Integer(at_least=1)}
+RULES = {"batch_size": Nothing() | Integer(at_least=1, at_most=10**12)}
 
 
 def read_rows(x: Any) -> Tensor:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from typing_extensions import override
 
-from .answers import read_columns, read_labels
+from .answers import as_array, read_columns, read_labels
 from .class_labels import label_index
 from .classifier import Array, Classifier
 from .verdict import Verdict
@@ -50,8 +50,9 @@ class CallableClassifier(Classifier):
     def _evaluate(self, x: Tensor) -> Verdict:
         # It may work in place. A frame is made for this question alone.
         out = self.function(x.cpu().numpy().copy() if isinstance(x, Tensor) else x)
-        if np.ndim(out) == 1:
-            return self._of_labels(read_labels(out, len(x), "The function"))
+        answer = as_array(out, "The function")
+        if answer.ndim == 1:
+            return self._of_labels(read_labels(answer, len(x), "The function"))
         proba = read_columns(out, len(x), "The function")
         if proba.shape[1] == 1:
             raise ValueError(

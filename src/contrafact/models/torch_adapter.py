@@ -57,6 +57,11 @@ class TorchClassifier(Classifier):
         device: Any,
     ) -> None:
         super().__init__(classes, batch_size)
+        if any(parameter.is_meta for parameter in module.parameters()):
+            raise ValueError(
+                f"model {type(module).__name__} has weights on the device 'meta', which holds no "
+                "values. Load the weights first."
+            )
         parameter = _first_floating_point(module)
         dtype = torch.float32 if parameter is None else parameter.dtype
         # NumPy has no bfloat16: instances stay float32, and such a module sees them rounded.

@@ -105,6 +105,11 @@ def pgd(
         with torch.enable_grad():
             x_adv.requires_grad_()
             total = loss(x_adv).sum()
+            if not total.requires_grad:
+                raise ValueError(
+                    "model must be differentiable, got one whose output has no gradient (it uses "
+                    "no_grad, detach, NumPy or whole numbers inside)."
+                )
             (gradient,) = torch.autograd.grad(total, x_adv)
         step = a * _direction(gradient, norm)
         x_adv = _project(x_adv.detach() + step, x, norm, eps, bounds)

@@ -184,6 +184,11 @@ def spectral_report(model: nn.Module | Classifier, X: ArrayLike | Tensor) -> Spe
         raise TypeError(f"model must be a torch module or a classifier made of one, got {model!r}.")
     x = classifier.as_input(read_instances(X, "X"))
     features = _features(classifier, x).double()
+    if not features.square().sum().isfinite():
+        raise ValueError(
+            f"X must hold rows whose features have a finite variance, got features up to "
+            f"{features.abs().max():.3g}."
+        )
     scatter = scatter_spectrum(features).clamp(min=0)
     spectrum = scatter.cpu().numpy() / len(x)
     variance = spectrum.sum()

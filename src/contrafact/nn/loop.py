@@ -190,7 +190,10 @@ def _descend(
             nn.utils.clip_grad_norm_(module.parameters(), clip)
         optimizer.step()
     if not math.isfinite(total):
-        raise ValueError(f"training diverged in epoch {epoch + 1}; try a smaller learning_rate.")
+        raise ValueError(
+            f"training diverged in epoch {epoch + 1}; try a smaller learning_rate, a smaller "
+            "weight_decay, or X on a smaller scale."
+        )
     return total
 
 

@@ -16,6 +16,8 @@ SIZE = Integer(at_least=1, at_most=10**6)
 FEW = Integer(at_least=1, at_most=1000)
 #: steps, epochs, restarts
 STEPS = Integer(at_least=1, at_most=10**6)
+#: largest factor of a step; single precision holds it
+MOST = 1e30
 #: seed of torch and NumPy
 SEED = Integer(at_least=0, at_most=2**63 - 1)
 
@@ -68,7 +70,8 @@ class Sizes(Rule):
         return f"a sequence of {count}whole numbers at least 1"
 
 
-DEVICE = Satisfies(_is_device, "the name of a torch device that is here, e.g. 'cpu'") | Nothing()
+DEVICE_NAME = Satisfies(_is_device, "the name of a torch device that is here, e.g. 'cpu'")
+DEVICE = DEVICE_NAME | Nothing()
 
 #: options of every function that trains a network
 TRAINING_RULES: dict[str, Rule] = {
@@ -78,9 +81,9 @@ TRAINING_RULES: dict[str, Rule] = {
     )
     | Nothing(),
     "max_epochs": STEPS,
-    "batch_size": Integer(at_least=1),
-    "learning_rate": Real(at_least=0),
-    "weight_decay": Real(at_least=0),
+    "batch_size": Integer(at_least=1, at_most=10**12),
+    "learning_rate": Real(at_least=0, at_most=MOST),
+    "weight_decay": Real(at_least=0, at_most=MOST),
     "patience": Integer(at_least=0),
     "random_state": SEED,
     "progress": Boolean(),

@@ -122,8 +122,8 @@ class RobustTrainer(BaseEstimator):  # type: ignore[misc]
         "fsr_weight": Real(at_least=0),
         "fsr_top": Integer(at_least=1),
         "fsr_warmup": Integer(at_least=1),
-        "activation_noise": Real(at_least=0),
-        "noise_accuracy": Real(at_least=0),
+        "activation_noise": Real(at_least=0, at_most=10**6),
+        "noise_accuracy": Real(at_least=0, at_most=1),
         **{name: rule for name, rule in TRAINING_RULES.items() if name != "weight_decay"},
     }
     classifier_: TorchClassifier

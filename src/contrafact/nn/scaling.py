@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from typing_extensions import override
 
-from ..data.arrays import finite_array
+from ..data.arrays import finite_array, for_torch
 from ..validation import Instance, brief, check_parameters
 
 
@@ -149,6 +149,6 @@ def normalized(
             f"got mean={brief(mean)} and std={brief(std)}."
         )
     first = Standardize(len(center))
-    first.mean.copy_(torch.tensor(center))
-    first.std.copy_(torch.tensor(spread))
+    first.mean.copy_(torch.from_numpy(for_torch(center)))
+    first.std.copy_(torch.from_numpy(for_torch(spread)))
     return nn.Sequential(first, module).train(module.training)

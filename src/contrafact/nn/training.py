@@ -282,7 +282,7 @@ def prepare(
 
 def _read_validation(validation: tuple[Any, Any], X: Array, classes: Array) -> tuple[Array, Array]:
     """Read (X_val, y_val) and check that it is like the training data."""
-    X_val, labels = read(*validation, "X_val", "y_val")
+    X_val, labels = read(*validation, "validation[0]", "validation[1]")
     if X_val.shape[1:] != X.shape[1:] or not np.isin(labels, classes).all():
         raise ValueError(
             f"validation must be like X and y: instances of shape {X.shape[1:]}, "

@@ -119,7 +119,13 @@ def make_schedule(
         scheduler = schedulers.ReduceLROnPlateau(optimizer, factor=0.5, patience=5)
     else:
         assert callable(choice)
-        scheduler = choice(optimizer)
+        try:
+            scheduler = choice(optimizer)
+        except TypeError as error:  # such as a torch class that needs more than the optimizer
+            raise TypeError(
+                "scheduler must be a function of the optimizer alone, got "
+                f"{brief(choice)}: {error}."
+            ) from error
         if not hasattr(scheduler, "step"):
             raise TypeError(
                 "scheduler must be a function that returns a torch scheduler, it returned "

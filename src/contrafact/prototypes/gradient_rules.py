@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import torch
 
 from ..deprecation import renamed_parameters
-from ..nn.option_rules import DEVICE
+from ..nn.option_rules import DEVICE_NAME
 from ..validation import Boolean, Function, Integer, Nothing, OneOf, Real, Rule, Satisfies
 from .descent import OPTIMIZERS
 from .initial import INITS
@@ -61,9 +61,9 @@ GRADIENT_RULES: dict[str, Rule] = {
     "optimizer": OneOf(*OPTIMIZERS)
     | Satisfies(_is_optimizer, "a torch optimizer class or instance"),
     "learning_rate": Real(at_least=0) | Nothing(),
-    "scheduler": OneOf("cosine", "plateau") | Function() | Nothing(),
+    "scheduler": OneOf("cosine", "plateau") | Function("the optimizer") | Nothing(),
     "max_iter": EPOCHS,
-    "batch_size": Integer(at_least=1) | Nothing(),
+    "batch_size": Integer(at_least=1, at_most=10**12) | Nothing(),
     "class_weight": OneOf("balanced")
     | Satisfies(_is_weight_per_label, "a dictionary from label to a weight above 0")
     | Nothing(),
@@ -79,7 +79,7 @@ GRADIENT_RULES: dict[str, Rule] = {
     "regularizers": Satisfies(_are_regularizers, "a tuple of Regularizer objects"),
     "temperature": Real(above=0) | Nothing(),
     "dtype": OneOf("float32", "float64"),
-    "device": DEVICE,
+    "device": DEVICE_NAME,
     "random_state": SEED,
     "verbose": Boolean(),
 }

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from typing_extensions import Self, override
 
+from ..data.dataset import as_labels
 from ..validation import Nothing, OneOf, Real, Rule
 from .dissimilarity import ELASTIC, as_series, elastic_distances
 from .estimator import Array
@@ -125,7 +126,7 @@ class NearestMean(LayeredClassifier):
             raise ValueError("classes must be given at the first call of partial_fit.")
         X, y, weight = self._check_rows(X, y, sample_weight, reset=first)
         if first:
-            self.classes_ = np.unique(classes)
+            self.classes_ = np.unique(as_labels(classes, "classes"))
             self._reset_means()
         unknown = set(y.tolist()) - set(self.classes_.tolist())
         if unknown:

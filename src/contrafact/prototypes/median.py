@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -98,7 +99,7 @@ class MedianLVQ(PrototypeClassifier):
     squared = False
     rules: ClassVar[Mapping[str, Rule]] = {
         "n_prototypes": COUNTS,
-        "metric": OneOf("euclidean", "dtw", "precomputed") | Function(),
+        "metric": OneOf("euclidean", "dtw", "precomputed") | Function("one row", "another"),
         "objective": OneOf("sigmoid", "glvq", "rslvq"),
         "init": OneOf("greedy", "kmeans++", "random"),
         "temperature": Real(above=0) | Nothing(),
@@ -203,9 +204,17 @@ class MedianLVQ(PrototypeClassifier):
         """Return the dissimilarities for the search."""
         from .swap_columns import EuclideanColumns, MatrixColumns
 
+        columns: Columns
         if self.metric == "euclidean":
-            return EuclideanColumns(X[order])
-        return MatrixColumns(self._square_matrix(X, kept), order)
+            columns = EuclideanColumns(X[order])
+        else:
+            columns = MatrixColumns(self._square_matrix(X, kept), order)
+        if not math.isfinite(columns.unit):
+            raise ValueError(
+                f"X holds values up to {np.abs(X).max():.3g}, whose dissimilarities are too large "
+                "for floats. Accepted: values of a smaller scale."
+            )
+        return columns
 
     def _square_matrix(self, X: Array, kept: Array) -> Array:
         """Return D[i, j] for all pairs of the training samples that are kept."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable
 from typing import Any
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ..data.arrays import read_array
-from ..numerics.tensors import is_dense, read_tensor
+from ..numerics.tensors import as_kind, is_dense, read_tensor
 from ..validation import Integer, Real, brief, check_parameters
 
 
@@ -72,6 +73,8 @@ class PrototypeMemory:
         if self.prototypes.ndim < 2 or self.prototypes.numel() == 0:
             shape = tuple(self.prototypes.shape)
             raise ValueError(f"prototypes must be (K, *shape) with at least one, got {shape}.")
+        if self.prototypes.dtype not in (torch.float32, torch.float64):
+            self.prototypes = self.prototypes.float()  # NumPy and `cdist` need it
         self.labels = None if labels is None else self._read_labels(labels)
         unit = self._spread() if scale is None else scale
         self.scale = read_tensor(unit, "scale").detach().to(self.prototypes)
@@ -104,7 +107,7 @@ class PrototypeMemory:
         Parameters
         ----------
         x : array or Tensor of shape (n, *shape)
-            Points; a point with NaN gives NaN.
+            Points; one with NaN or inf, or too far for a square, gives NaN or inf.
         label : label or array of shape (n,), optional
             Class whose prototypes count: one, or one per point; default: all prototypes.
 
@@ -123,7 +126,7 @@ class PrototypeMemory:
         Parameters
         ----------
         x : array or Tensor of shape (n, *shape)
-            Points; a point with NaN gives NaN.
+            Points; one with NaN or inf, or too far for a square, gives NaN or inf.
         label : label or array of shape (n,), optional
             Class whose prototypes count, as in `energy`.
 
@@ -143,7 +146,7 @@ class PrototypeMemory:
         Parameters
         ----------
         x : array or Tensor of shape (n, *shape)
-            Points; a point with NaN gives NaN.
+            Points; one with NaN or inf, or too far for a square, gives NaN or inf.
         label : label or array of shape (n,), optional
             Class whose prototypes count, as in `energy`.
 
@@ -168,7 +171,7 @@ class PrototypeMemory:
         Parameters
         ----------
         x : array or Tensor of shape (n, *shape)
-            Points; a point with NaN gives NaN.
+            Points; one with NaN or inf, or too far for a square, gives NaN or inf.
         label : label or array of shape (n,), optional
             Class whose prototypes count, as in `energy`.
         n_steps : int, default=10
@@ -181,14 +184,21 @@ class PrototypeMemory:
         """
         rules = {"n_steps": Integer(at_least=0, at_most=10**6)}
         check_parameters("PrototypeMemory.project", rules, {"n_steps": n_steps})
+        moved = x if is_dense(x) else self._tensor(x)
         for _ in range(n_steps):
-            x = self.step(x, label)
-        return x
+            moved = self.step(moved, label)
+        return as_kind(moved, x)
 
     def _spread(self) -> float:
         """Return the root of the mean variance of the prototypes' values; 1 where it is 0."""
         variance = self.prototypes.double().var(0, correction=0)
-        return float(variance.mean().sqrt()) or 1.0
+        spread = float(variance.mean().sqrt())
+        if not math.isfinite(spread):
+            raise ValueError(
+                f"prototypes differ by up to {self.prototypes.abs().max():.3g}, too much for their "
+                "variance to be a float. Give scale, or smaller numbers."
+            )
+        return spread or 1.0
 
     def _tensor(self, x: Any) -> Tensor:
         """Read an array as a tensor of the prototypes' dtype."""
@@ -206,6 +216,8 @@ class PrototypeMemory:
                 f"x has dtype {x.dtype} and shape {tuple(x.shape)}. Accepted: floats, (n, "
                 f"{', '.join(map(str, shape))}) as the prototypes."
             )
+        if x.dtype not in (torch.float32, torch.float64):
+            return self._squared(x.float(), label).to(x.dtype)  # torch has no shorter distances
         scale = self.scale.to(x)
         u = (x / scale).flatten(1)
         p = (self.prototypes.to(x) / scale).flatten(1)

@@ -83,6 +83,8 @@ def _read(prototypes: Any, labels: Any) -> tuple[Tensor, Tensor]:
             f"prototypes has shape {tuple(p.shape)}. Accepted: (K, ...) with at least two axes, "
             "not empty."
         )
+    if p.dtype not in (torch.float32, torch.float64):
+        p = p.float()  # torch has no distances of shorter floats
     beside = f"prototypes of shape {tuple(p.shape)}"
     classes = read_integers(labels, "labels", (len(p),), beside=beside)
     return p, classes.to(p.device)

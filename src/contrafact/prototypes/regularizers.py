@@ -68,7 +68,7 @@ class Diversity(Regularizer):
     Parameters
     ----------
     weight : float
-        Weight of the term.
+        Weight of the term, at least 0.
     sigma : float or "median", default="median"
         Width of the kernel. A number is in units of the training data's spread.
 
@@ -82,7 +82,7 @@ class Diversity(Regularizer):
     sigma: float | Literal["median"] = "median"
 
     rules: ClassVar[Mapping[str, Rule]] = {
-        "weight": Real(),
+        "weight": Real(at_least=0),
         "sigma": Real(above=0) | OneOf("median"),
     }
 
@@ -98,7 +98,7 @@ class Orthogonality(Regularizer):
     Parameters
     ----------
     weight : float
-        Weight of the term.
+        Weight of the term, at least 0.
 
     Examples
     --------
@@ -108,7 +108,7 @@ class Orthogonality(Regularizer):
 
     weight: float
 
-    rules: ClassVar[Mapping[str, Rule]] = {"weight": Real()}
+    rules: ClassVar[Mapping[str, Rule]] = {"weight": Real(at_least=0)}
 
     @override
     def penalty(self, layer: Euclidean, labels: Tensor) -> Tensor:
