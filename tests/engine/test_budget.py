@@ -50,7 +50,7 @@ def test_past_deadline_refuses_everyone():
     ("arguments", "words"),
     [
         ({"calls": 0}, "calls.*0"),
-        ({"calls": 2.5}, "calls.*whole number at least 1 or inf, got 2.5"),
+        ({"calls": 2.5}, "calls.*whole number at least 1 and at most 1e.18 or inf, got 2.5"),
         ({"seconds": 0.0}, "seconds.*0"),
         ({"seconds": -1}, "seconds.*-1"),
     ],

@@ -1,15 +1,37 @@
 """Doors: every public callable, with right arguments to start from and what is known of them."""
 
 import inspect
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import cache, cached_property, partial
-from typing import Any
+from functools import cache, partial
 
+import more_doors  # noqa: F401, its doors are added
 import numpy as np
-import pandas as pd
 import torch
-from result_checks import check_request, check_scores, in_ball, no_complaints, of_known_classes
+from door import DOORS as DOORS
+from door import Door as Door
+from door import door
+from result_checks import (
+    check_request,
+    check_scores,
+    in_ball,
+    no_complaints,
+    of_known_classes,
+    same_points_finite,
+)
+from samples import (
+    IMAGES,
+    SERIES,
+    SERIES_Y,
+    TARGET,
+    X,
+    Y,
+    fitted,
+    planted,
+    result,
+    row_model,
+    scores,
+    series_model,
+    tensor,
+)
 from sklearn.linear_model import LogisticRegression
 
 import contrafact as cf
@@ -30,123 +52,6 @@ from contrafact import (
     testing,
 )
 from contrafact.testing.table_cases import make_table
-
-X = np.random.default_rng(0).normal(size=(24, 4))
-Y = (X.mean(1) > 0).astype(int)
-SERIES = np.random.default_rng(1).normal(size=(20, 1, 16)).cumsum(2)
-SERIES_Y = (SERIES.mean((1, 2)) > np.median(SERIES.mean((1, 2)))).astype(int)
-IMAGES = np.random.default_rng(2).uniform(size=(12, 1, 6, 6))
-TARGET = np.array([1, 0, 1])
-
-
-def row_model():
-    """A fitted model of rows."""
-    return _row_model()
-
-
-@cache
-def _row_model():
-    return LogisticRegression().fit(X, Y)
-
-
-def series_model(X):
-    """P of two classes, by the mean of a series."""
-    p = 1 / (1 + np.exp(-2 * (X.reshape(len(X), -1).mean(1) - np.median(SERIES.mean((1, 2))))))
-    return np.stack([1 - p, p], 1)
-
-
-def image_model(X):
-    """P of two classes, by the mean of an image."""
-    p = (X.reshape(len(X), -1).mean(1) > np.median(IMAGES.mean((1, 2, 3)))) * 0.8 + 0.1
-    return np.stack([1 - p, p], 1)
-
-
-@cache
-def _fitted(name, kind="row"):
-    if kind == "row":
-        return getattr(cf, name)().fit(row_model(), X, Y)
-    return getattr(cf, name)().fit(series_model, SERIES, SERIES_Y)
-
-
-@cache
-def result(kind="row"):
-    """A small true result."""
-    if kind == "image":
-        labels = np.arange(len(IMAGES)) % 2
-        return cf.NearestUnlike().fit(image_model, IMAGES, labels).explain(IMAGES[:3])
-    rows = X[:3] if kind == "row" else SERIES[:3]
-    return _fitted("LineSearch", kind).explain(rows)
-
-
-@cache
-def scores():
-    """A table of scores, as a benchmark makes it."""
-    rng = np.random.default_rng(3)
-    rows = []
-    for dataset in "abcd":
-        for explainer in ("one", "two", "three"):
-            for source in range(3):
-                rows.append((dataset, "m", explainer, 0, source, True, *rng.uniform(size=2)))
-    columns = ["dataset", "classifier", "explainer", "seed", "instance", "valid", "l1", "sparsity"]
-    return pd.DataFrame(rows, columns=columns)
-
-
-@cache
-def planted():
-    return benchmark.planted_series(12, 16, width=4)
-
-
-def tensor(values, dtype=torch.float64):
-    return torch.tensor(np.asarray(values), dtype=dtype)
-
-
-@dataclass(frozen=True)
-class Door:
-    """A public callable: right arguments, and which are arrays, labels or models.
-
-    `call` takes the arguments by name; `signature` is what is looked up for annotations.
-    """
-
-    name: str
-    call: Callable[..., Any]
-    base: Callable[[], dict[str, Any]]
-    signature: Any = None
-    arrays: tuple[str, ...] = ()
-    labels: tuple[str, ...] = ()
-    models: tuple[str, ...] = ()
-    fixed: tuple[str, ...] = ()
-    allowed: tuple[str, ...] = ()  # names of values that are right here, though odd elsewhere
-    words: tuple[str, ...] = ()  # other words by which a message may name an argument
-    check: Callable[[dict[str, Any], Any], list[str]] = no_complaints
-    weight: float = 1.0
-    ranges: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def package(self):
-        return self.name.partition(".")[0]
-
-    @cached_property
-    def parameters(self):
-        """Names of the arguments that are made strange, with their annotations."""
-        found = {}
-        for name, parameter in inspect.signature(self.signature or self.call).parameters.items():
-            if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
-                continue
-            if name not in ("self", "cls"):
-                annotation = parameter.annotation
-                found[name] = "" if annotation is parameter.empty else str(annotation)
-                if parameter.default is None and "None" not in found[name]:
-                    found[name] += " | None"
-        return {name: kind for name, kind in found.items() if name not in self.fixed}
-
-
-DOORS: dict[str, Door] = {}
-
-
-def door(name, call, base=dict, **known):
-    """Add a door."""
-    DOORS[name] = Door(name, call, base, **known)
-
 
 # Explainers: made, fitted, asked.
 EXPLAINERS = {
@@ -182,6 +87,7 @@ for name, cheap in EXPLAINERS.items():
         signature=cls,
         weight=0.2 if name in COSTLY else 0.7,
         check=check_request,
+        ranges={"proximity": (0, None)} if name == "LatentCF" else {},  # a weight, not a share
     )
 #: those that take rows only
 ROW_EXPLAINERS = {
@@ -239,13 +145,13 @@ for name in ("LineSearch", "NearestUnlike"):
 
 
 def ask_rows(method="LineSearch", **given):
-    explainer = _fitted(method)
+    explainer = fitted(method)
     rows = given.pop("X")
     return explainer.explain(rows, **given)
 
 
 def ask_series(method="LineSearch", **given):
-    explainer = _fitted(method, "series")
+    explainer = fitted(method, "series")
     rows = given.pop("X")
     return explainer.explain(rows, **given)
 
@@ -402,7 +308,12 @@ door(
     words=("class", "instances", "features", "module", "labels", "X"),
     check=check_request,
 )
-door("explainers.recommend", cf.recommend, lambda: {"classifier": row_model(), "modality": "row"})
+door(
+    "explainers.recommend",
+    cf.recommend,
+    lambda: {"classifier": row_model(), "modality": "row"},
+    models=("classifier",),
+)
 door(
     "explainers.class_audit",
     cf.class_audit,
@@ -557,14 +468,21 @@ door(
     words=("label",),
     ranges={"beta": (0, None)},
 )
+#: Points that are not finite give values that are not, as documented; the check looks at them.
+NOT_FINITE = ("one nan", "all nan", "tensor with nan", "one inf", "one -inf")
 for name in ("energy", "gradient", "project", "step"):
     door(
         f"prototypes.PrototypeMemory.{name}",
-        lambda x, name=name: getattr(prototypes.PrototypeMemory(X[:4]), name)(x),
+        lambda name=name, **given: getattr(prototypes.PrototypeMemory(X[:4], labels=Y[:4]), name)(
+            **given
+        ),
         lambda: {"x": X[:2].copy()},
+        signature=getattr(prototypes.PrototypeMemory, name),
         arrays=("x",),
-        fixed=("name",),
+        labels=("label",),
         words=("X", "rows", "points"),
+        check=same_points_finite,
+        allowed=NOT_FINITE,
     )
 for name in ("Diversity", "Orthogonality", "RelevanceFloor", "SparseRelevance"):
     cls = getattr(prototypes, name)
@@ -1003,6 +921,7 @@ door(
     lambda: {"values": tensor(SERIES[:5]), "quantile": 0.5, "reach": 1},
     arrays=("values",),
     ranges={"quantile": (0, 1), "reach": (0, None)},
+    allowed=("one nan", "all nan", "tensor with nan"),  # missing values are left out
 )
 for name in ("row_normal", "row_uniform"):
     door(
@@ -1023,7 +942,7 @@ door(
     "numerics.zeroth_order_gradient",
     numerics.zeroth_order_gradient,
     lambda: {
-        "function": lambda x: x.square().sum(1),
+        "function": lambda x: x.reshape(len(x), -1).square().sum(1),
         "x": tensor(X[:3]),
         "seeds": np.arange(3),
         "n_directions": 4,
@@ -1057,59 +976,18 @@ door(
     words=("check", "model", "data"),
 )
 
-#: Public names that no user calls with values of their own: records that functions return, bases of
-#: classes, parts of the engine that methods get ready-made, and commands that start processes.
+#: Public names that no user calls with values of their own: constants, abstract bases of classes,
+#: records that functions return, and parts of the engine that methods get ready-made.
 NOT_DOORS = {
     "Relation",
     "Table",
     "TableSpace",
     "check_columns",
     "__version__",
-    "Autoencoder",
-    "Candidates",
-    "Case",
-    "Cell",
     "CHECKS",
-    "Check",
-    "ClassAudit",
-    "Classifier",
-    "Counterfactuals",
-    "DisagreeingRows",
-    "Explainer",
-    "FallbackExplainer",
-    "Guide",
-    "GuidedExplainer",
+    *("Autoencoder", "Classifier", "Explainer", "FallbackExplainer", "Guide", "GuidedExplainer"),
     "Metric",
-    "MetricInputs",
-    "Nearest",
-    "Optimum",
-    "Oracle",
-    "PlannedCell",
-    "Planted",
-    "Point",
-    "RealDifferences",
-    "Recommendation",
-    "Scores",
-    "SteepestDescent",
-    "Store",
-    "Tasks",
-    "TscfEvalPeer",
-    "Verdict",
-    "WildboarPeer",
-    "accepted_from",
-    "best_known",
-    "broadcast_rows",
-    "crowding_distance",
-    "first_on_line",
-    "fold_in",
-    "front_ranks",
-    "grow_mask",
-    "minimize",
-    "plan_checks",
-    "progress_of",
-    "run",
-    "smallest_level",
-    "survivors",
-    "write_benchmark",
-    "write_report",
+    *("Case", "Cell", "Check", "ClassAudit", "DisagreeingRows", "Nearest", "Optimum"),
+    *("PlannedCell", "Recommendation", "Scores"),
+    *("Candidates", "Oracle", "Point", "Tasks"),
 }

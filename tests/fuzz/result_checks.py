@@ -28,7 +28,27 @@ def in_ball(given, result):
         return []
     delta = plain(result) - plain(given["center"])
     size = np.linalg.norm(delta.reshape(len(delta), -1), ord=p, axis=1)
-    return [] if (size <= eps * (1 + 1e-6) + 1e-9).all() else [f"norms {size} beyond eps {eps}"]
+    # The result has the precision of x: its values are rounded by so much.
+    rounding = precision(result) * (np.abs(plain(result)).max(initial=1) * delta[:1].size)
+    return [] if (size <= eps * (1 + 1e-6) + rounding).all() else [f"norms {size} beyond {eps}"]
+
+
+def precision(values):
+    """Return the distance from 1 to the next number in the dtype of floats."""
+    if isinstance(values, torch.Tensor):
+        return torch.finfo(values.dtype).eps
+    return np.finfo(values.dtype).eps
+
+
+def same_points_finite(given, result):
+    """Check that exactly the points that are finite, and have a finite square, give such values."""
+    x = plain(given["x"])
+    if not len(x):
+        return []
+    with np.errstate(over="ignore"):
+        points = np.isfinite(x**2).reshape(len(x), -1).all(1)
+    values = np.isfinite(plain(result)).reshape(len(x), -1).all(1)
+    return [] if (points == values).all() else [f"points {points}, values {values}"]
 
 
 def check_scores(given, result):
@@ -85,8 +105,31 @@ def check_limits(given, X, X_cf):
         complaints.append("frozen values changed")
     step = given.get("max_step")
     if isinstance(step, (int, float)) and not isinstance(step, bool) and len(X):
+        step = float(step)
         steps = np.abs(np.diff(X_cf, axis=-1))
         allowed = np.maximum(step, 0) + 1e-9
         if (steps[rows] > allowed).any() and X.ndim == 3:
             complaints.append("steps beyond max_step")
     return complaints
+
+
+def check_made_result(given, result):
+    """Check that a result that could be made is used as it is."""
+    made, words, frame, scores = result
+    n = len(made.source)
+    right = len(made) == len(frame) == len(scores) == n and "Counterfactuals" in words
+    return [] if right else [f"{n} rows, {len(frame)} in the table, {len(scores)} scores"]
+
+
+def check_rows(given, result):
+    """Check that rows were chosen as NumPy chooses them."""
+    rows = given["rows"]
+    if isinstance(rows, (list, tuple, range)):
+        rows = np.array(rows, dtype=int)
+    expected = np.arange(3)[rows if isinstance(rows, slice) else np.asarray(rows)]
+    return [] if np.size(expected) == len(result) else [f"{len(result)} rows for {rows!r}"]
+
+
+def check_finite(given, result):
+    """Check that a result holds numbers only."""
+    return [] if np.isfinite(plain(result)).all() else [f"{result} is not finite"]

@@ -290,7 +290,7 @@ def test_degenerate_rows(p):
         ),
         ({"w": [[1.0, 2.0]]}, "w must be an array or tensor of floats .*list"),
         ({"w": torch.ones(2)}, r"rows first, got torch.float32 \(2,\)"),
-        ({"x": torch.rand(2, 3)}, "x has 2 rows of 3, expected 2 of 2"),
+        ({"x": torch.rand(2, 3)}, r"x has shape \(2, 3\). Accepted: \(2, 2\), as w"),
         ({"eps": -1.0}, "eps must be finite and not negative, got -1.0"),
         ({"eps": math.nan}, "eps must be finite"),
         ({"eps": torch.tensor([1.0, INF])}, "eps must be finite"),

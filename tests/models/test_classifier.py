@@ -120,7 +120,7 @@ def test_each_kind_gets_its_adapter(model, kind):
             linear(),
             {"batch_size": 0},
             ValueError,
-            "a whole number at least 1, got 0",
+            "a whole number at least 1 and at most 1e.12, got 0",
         ),
         (linear(), {"batch_size": 2.5}, ValueError, "batch_size must be .*, got 2.5"),
         (linear(), {"batch_size": "3"}, ValueError, "batch_size must be .*, got '3'"),

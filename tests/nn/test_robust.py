@@ -308,7 +308,10 @@ CONVOLUTIONS = nn.Sequential(nn.Unflatten(1, (1, 2)), nn.Conv1d(1, 2, 2), nn.Fla
         ({"fsr_weight": -1.0}, "fsr_weight must be a number at least 0"),
         ({"fsr_top": 0}, "fsr_top must be a whole number at least 1.*, got 0"),
         ({"fsr_warmup": 0}, "fsr_warmup must be a whole number at least 1.*, got 0"),
-        ({"activation_noise": -0.1}, "activation_noise must be a number at least 0, got -0.1"),
+        (
+            {"activation_noise": -0.1},
+            "activation_noise must be a number at least 0 .*, got -0.1",
+        ),
         ({"bounds": (0.0, 0.4)}, r"X must lie within bounds \(0.0, 0.4\)"),
         (
             {"validation": (2 + np.eye(2), [0, 1])},

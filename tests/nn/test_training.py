@@ -248,7 +248,7 @@ def with_nan():
     ("arguments", "message"),
     [
         ({"X": with_nan()}, r"X\[17\] contains NaN at channel 0, time 4"),
-        ({"validation": (with_nan(), Y)}, r"X_val\[17\] contains NaN"),
+        ({"validation": (with_nan(), Y)}, r"validation\[0\]\[17\] contains NaN"),
         ({"y": Y[:-1]}, r"y has shape \(59,\)"),
         ({"y": np.zeros(60, int)}, r"y must hold at least two classes, got \[0\]"),
         ({"X": X[0, 0]}, r"X has shape \(24,\)"),

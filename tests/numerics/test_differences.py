@@ -166,7 +166,7 @@ def test_bad_arguments(X, options, message):
 def test_other_shapes_are_refused():
     limits = RealDifferences.of(random_series())
     with pytest.raises(
-        ValueError, match=r"x_cf has shape \(1, 2, 9\); accepted here: \(1, 2, 30\)"
+        ValueError, match=r"x_cf has shape \(1, 2, 9\); accepted here: \(n, 2, 30\)"
     ):
         limits.seam(torch.zeros(1, 2, 9), torch.zeros(1, 2, 30))
     with pytest.raises(ValueError, match="x has shape"):

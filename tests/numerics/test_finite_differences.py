@@ -126,7 +126,7 @@ def test_kind_is_kept_and_nothing_is_touched():
         ({"seeds": [1, 2]}, "seeds must be one integer per row"),
         ({"function": lambda z: z}, "function must give one value per row"),
         ({"function": lambda z: z.sum(1).numpy()}, "function must return a Tensor, got ndarray"),
-        ({"function": 3}, "function must be a function, got 3"),
+        ({"function": 3}, "function must be a function of rows, got 3"),
         ({"scale": "1"}, "scale must be an array, got '1'"),
         ({"scale": np.inf}, "scale must be positive"),
     ],

@@ -242,7 +242,10 @@ def test_grid_search_pipeline_pickle(clouds):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"metric": "manhatten"}, "metric must be .* or a function, got 'manhatten'"),
+        (
+            {"metric": "manhatten"},
+            "metric must be .* or a function of .*, got 'manhatten'",
+        ),
         ({"objective": "lvq"}, "objective must be 'sigmoid', 'glvq' or 'rslvq', got 'lvq'"),
         ({"init": "best"}, "init must be .* got 'best'"),
         ({"temperature": 0.0}, "temperature must be a number above 0 or None, got 0.0"),

@@ -218,7 +218,7 @@ def test_other_suffixes_are_refused(series, name, tmp_path):
 
 @pytest.mark.parametrize("i", [3, -4])
 def test_rows_that_do_not_exist(series, i):
-    with pytest.raises(IndexError, match=f"Row {i} does not exist: this result has 3 rows"):
+    with pytest.raises(IndexError, match=f"row {i} does not exist: this result has 3 rows"):
         plot(series, i)
 
 
@@ -247,7 +247,7 @@ def test_grid(series, tmp_path):
 def test_grid_refuses(series, make):
     with pytest.raises(ValueError, match="rows is empty"):
         plot_many(series, [])
-    with pytest.raises(IndexError, match="Row 9"):
+    with pytest.raises(IndexError, match="row 9"):
         plot_many(series, [0, 9])
     rows = make(np.ones((1, 3)), np.ones((1, 3)), [[1, 0]], [[1, 0]], modality="row")
     with pytest.raises(ValueError, match="holds row data"):

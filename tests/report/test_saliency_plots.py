@@ -96,5 +96,5 @@ def test_other_data_and_rows_are_refused(series, make):
     rows = make(np.ones((1, 3)), np.ones((1, 3)), [[1, 0]], [[1, 0]], modality="row")
     with pytest.raises(ValueError, match="plot_saliency draws series; this result holds row data"):
         plot_saliency(rows)
-    with pytest.raises(IndexError, match="Row 3 does not exist"):
+    with pytest.raises(IndexError, match="row 3 does not exist"):
         plot_saliency(series, 3)
