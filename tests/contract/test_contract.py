@@ -221,11 +221,11 @@ class WritesToReference(cf.NearestUnlike):
 
 
 class DrawsGlobally(cf.NearestUnlike):
-    """Draws from the global random numbers, at fit alone."""
+    """Draws from the global random numbers, at fit alone, where the base cannot restore them."""
 
-    def _fit(self, X, y):
+    def fit(self, *args, **options):
         torch.rand(1)
-        super()._fit(X, y)
+        return super().fit(*args, **options)
 
 
 class StretchesUnderConstraints(cf.NearestUnlike):
