@@ -62,7 +62,7 @@ def test_defaults_keep_to_the_default_budget(method, model, models):
     assert counted.rows - before == result.calls.sum()
     assert result.calls.max() <= DEFAULT_CALLS_PER_COUNTERFACTUAL
     assert not (result.status == "error").any(), result.message
-    unlimited = explainer.explain(DATA.X_test[:2], refine=True, budget=cf.Budget(calls=np.inf))
+    unlimited = explainer.explain(rows[:2], refine=True, budget=cf.Budget(calls=np.inf))
     cut = result.calls != unlimited.calls
     told = np.array(["default budget" in message for message in result.message])
     np.testing.assert_array_equal(told, cut)

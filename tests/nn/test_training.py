@@ -177,6 +177,7 @@ def test_history_and_mode():
     assert classifier.history["train_loss"][-1] < classifier.history["train_loss"][0]
 
 
+@pytest.mark.usefixtures("own_random_numbers")
 @pytest.mark.parametrize(
     "option",
     [

@@ -139,7 +139,7 @@ def _read_parquet(
         frame = pd.read_parquet(path)
     except ImportError as error:
         raise ImportError(
-            f"{path} is a .parquet file, which needs pyarrow: pip install 'contrafact[benchmark]'."
+            f"{path} is a .parquet file, which needs pyarrow: pip install 'contrafact[parquet]'."
         ) from error
     except (ValueError, OSError) as error:
         if getattr(error, "errno", None) is not None:
