@@ -576,6 +576,13 @@ door(
 door("data.load_dataset", cf.load_dataset, lambda: {"name_or_path": "GunPoint"}, weight=0.1)
 door("data.list_datasets", cf.list_datasets)
 door(
+    "data.make_patients",
+    data.make_patients,
+    lambda: {"n": 12},
+    ranges={"n": (2, None), "random_state": (0, None)},
+    weight=0.2,
+)
+door(
     "data.disagreeing_rows",
     data.disagreeing_rows,
     lambda: {"X": X.copy(), "y": Y.copy()},
