@@ -50,6 +50,11 @@ class RowExplainer(FallbackExplainer):
         weights: Array = self.parts_.weight.square().cpu().numpy()
         return weights
 
+    @override
+    def _searches_option_by_option(self) -> bool:
+        # `find_options` looks for different sets of columns in one search.
+        return False
+
     def _project_all(self, tasks: Tasks, x_cf: Tensor) -> Tensor:
         """Bring m candidates per task within the constraints, (n, m, coordinates)."""
         m = x_cf.shape[1]
