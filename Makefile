@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test quick compat fuzz browser lint types check docs lock audit dist sbom bench-believable bench-bills bench-gradient bench-guides bench-kills bench-latent bench-lmo bench-optimality bench-prototypes bench-robust bench-search bench-tscfeval bench-visual clean
+.PHONY: demo test quick compat fuzz browser lint types check docs lock audit dist sbom bench-believable bench-bills bench-gradient bench-guides bench-kills bench-latent bench-lmo bench-optimality bench-prototypes bench-robust bench-search bench-tables bench-tables-requests bench-tscfeval bench-visual clean
 
 # Every file is checked against the hashes in requirements.lock. Where the index serves other builds of the same
 # versions: make demo LOCK=constraints.txt
@@ -128,6 +128,22 @@ bench-robust: .venv/.installed
 bench-search: benchmarks/.venv/.installed
 	benchmarks/.venv/bin/python benchmarks/search_methods.py $(if $(PART),--part $(PART))
 
+# DiCE works with the versions of constraints.txt, so that both are asked in one process.
+benchmarks/.venv-dice/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv benchmarks/.venv-dice
+	benchmarks/.venv-dice/bin/pip install --quiet --constraint constraints.txt $(TORCH)
+	benchmarks/.venv-dice/bin/pip install --quiet --constraint constraints.txt --editable ".[benchmark]"
+	benchmarks/.venv-dice/bin/pip install --quiet --constraint constraints.txt dice-ml==0.12 raiutils==0.4.2 xgboost==3.2.0 lightgbm==4.7.0
+	touch $@
+
+# METHODS="Graft NICE" renews these and leaves the records of the others.
+bench-tables: benchmarks/.venv-dice/.installed
+	OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 benchmarks/.venv-dice/bin/python benchmarks/tables.py $(if $(METHODS),--methods $(METHODS))
+
+# 10,000 requests with random constraints, every answer checked by independent code.
+bench-tables-requests: .venv/.installed
+	OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(BIN)/python benchmarks/tables_requests.py
+
 # A killed run goes on where it was.
 bench-tscfeval: .venv/.installed
 	$(BIN)/python benchmarks/tscfeval.py $(if $(DATA),--data $(DATA))
@@ -159,4 +175,4 @@ compat-%: .venv/.installed
 	  .venv-compat-$*/bin/python -m pytest tests/compat/test_$*.py
 
 clean:
-	rm -rf .venv .venv-compat-* benchmarks/.venv benchmarks/.venv-prosemble build dist .coverage htmlcov .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv .venv-compat-* benchmarks/.venv benchmarks/.venv-prosemble benchmarks/.venv-dice build dist .coverage htmlcov .mypy_cache .ruff_cache .pytest_cache
