@@ -7,12 +7,14 @@ never load torch or contrafact.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib.metadata
 import os
 import platform
 import re
+import signal
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -100,6 +102,26 @@ def timed(call: Callable[[], T]) -> tuple[T, Seconds]:
     wall = time.perf_counter()
     result = call()
     return result, Seconds(time.process_time() - cpu, time.perf_counter() - wall)
+
+
+class OutOfTime(Exception):
+    """The time of one row is over."""
+
+
+@contextlib.contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Raise OutOfTime after some seconds of processor time: other work does not count."""
+
+    def stop(*_: Any) -> None:
+        raise OutOfTime
+
+    previous = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, previous)
 
 
 # --- text ----------------------------------------------------------------------------------------

@@ -41,23 +41,13 @@ class Answers:
     failures: dict[int, str] = field(default_factory=dict)
 
 
-def column_scales(table: Table) -> dict[str, float]:
-    """Return the median absolute deviation of every column of numbers, or its deviation where 0."""
-    scales = {}
-    for name in table.columns("number", "integer"):
-        values = table.X_train[name].dropna().to_numpy(float)
-        mad = float(np.median(np.abs(values - np.median(values))))
-        scales[name] = mad if mad > 0 else float(values.std())
-    return scales
-
-
 def compare(table: Table, before: pd.DataFrame, after: pd.DataFrame) -> tuple[Array, Array]:
     """Return which values differ and by how much, both (rows, columns).
 
     A number differs by its difference over the column's scale, everything else by 1: another
     category, a value that was missing, a value that went missing.
     """
-    scales = column_scales(table)
+    scales = table.scales
     distance = np.zeros(before.shape)
     for j, name in enumerate(before.columns):
         old, new = before[name], after[name]

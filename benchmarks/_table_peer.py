@@ -17,7 +17,6 @@ from __future__ import annotations
 import contextlib
 import io
 import random
-import signal
 import time
 import warnings
 from collections.abc import Iterator
@@ -28,16 +27,12 @@ import numpy as np
 import pandas as pd
 from raiutils.exceptions import UserConfigValidationException
 
-from _common import Array
+from _common import Array, OutOfTime, time_limit
 from _table_metrics import Answers, typed
 from _tables import Table
 
 MISSING = "(missing)"
 OUTCOME = "outcome"
-
-
-class OutOfTime(Exception):
-    """The time of one row is over."""
 
 
 class DiceModel:
@@ -97,22 +92,6 @@ class DiceModel:
 
 def text_or_none(texts: Array) -> Array:
     return np.where(texts == MISSING, None, texts.astype(object))
-
-
-@contextlib.contextmanager
-def time_limit(seconds: float) -> Iterator[None]:
-    """Raise OutOfTime after some seconds of processor time: other work does not count."""
-
-    def stop(*_: Any) -> None:
-        raise OutOfTime
-
-    previous = signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, previous)
 
 
 def explain_with_dice(

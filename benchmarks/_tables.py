@@ -8,7 +8,8 @@ entries, floats of one decimal with NaN). Three come with scikit-learn.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -33,6 +34,8 @@ class Table:
     y_train, y_test : array of str
     frozen : tuple of str
         Columns that no method may change in the study.
+    groups : dict of str to list of str
+        One-hot groups: of their columns one is 1, or none where the category was missing.
     """
 
     name: str
@@ -41,8 +44,9 @@ class Table:
     X_test: pd.DataFrame
     y_test: Array
     frozen: tuple[str, ...]
+    groups: dict[str, list[str]] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def kinds(self) -> dict[str, Kind]:
         """The kind of every column."""
         return {name: column_kind(self.X_train[name]) for name in self.X_train}
@@ -51,10 +55,20 @@ class Table:
         """Return the columns of some kinds."""
         return [name for name, kind in self.kinds.items() if kind in kinds]
 
-    @property
+    @cached_property
     def decimals(self) -> dict[str, int]:
         """Decimals of the values of every column of numbers."""
         return {name: count_decimals(self.X_train[name]) for name in self.columns("number")}
+
+    @cached_property
+    def scales(self) -> dict[str, float]:
+        """Median absolute deviation of every column of numbers, or deviation where that is 0."""
+        scales = {}
+        for name in self.columns("number", "integer"):
+            values = self.X_train[name].dropna().to_numpy(float)
+            mad = float(np.median(np.abs(values - np.median(values))))
+            scales[name] = mad if mad > 0 else float(values.std())
+        return scales
 
 
 def column_kind(column: pd.Series) -> Kind:
@@ -288,6 +302,26 @@ def hospital(seed: int = 2, n: int = 2000) -> Table:
     frame.loc[rng.random(n) < 0.04, "prior_admissions"] = pd.NA
     y = draw_labels(rng, score, ("low", "high"))
     return split("hospital", frame, y, frozen=("age", "sex"))
+
+
+def one_hot(table: Table) -> Table:
+    """Return a table with 0/1 columns in place of its unordered categories."""
+    names = [name for name in table.columns("category") if not table.X_train[name].cat.ordered]
+    X_train, X_test = (
+        pd.get_dummies(X, columns=names, dtype=int) for X in (table.X_train, table.X_test)
+    )
+    groups = {
+        name: [f"{name}_{level}" for level in table.X_train[name].cat.categories] for name in names
+    }
+    frozen = [column for name in table.frozen for column in groups.get(name, [name])]
+    return replace(
+        table,
+        name=f"{table.name}, one-hot",
+        X_train=X_train,
+        X_test=X_test,
+        frozen=tuple(frozen),
+        groups=groups,
+    )
 
 
 # --- scikit-learn's tables -----------------------------------------------------------------------
