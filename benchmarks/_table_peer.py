@@ -7,7 +7,9 @@ DiCE takes no missing values and knows numbers and text only. So
 - a missing number is given as the median, and is missing again when the model is asked: DiCE
   searches with the true model;
 - numbers come first, because DiCE 0.12 takes the decimals of a column from its place among the
-  numbers; the decimals of every column are given.
+  numbers;
+- decimals are given: those of the values, but no step finer than a hundredth of the column's
+  scale, because DiCE takes up to 10,000 such steps to make an answer sparse.
 
 Everything else is left at DiCE's defaults, with its post-hoc sparsity.
 """
@@ -131,7 +133,7 @@ def explain_with_dice(
         continuous_features=list(wrapped.medians),
         outcome_name=OUTCOME,
         continuous_features_precision={
-            name: wrapped.decimals.get(name, 0) for name in wrapped.medians
+            name: dice_decimals(table, name) for name in wrapped.medians
         },
     )
     names = [name for name in table.X_train if name not in table.frozen]
@@ -170,6 +172,12 @@ def explain_with_dice(
     empty = wrapped.from_dice(rows.iloc[:0])
     frame = pd.concat(frames, ignore_index=True) if frames else empty
     return Answers(frame, np.asarray(sources, dtype=int), np.asarray(times), setup, failures)
+
+
+def dice_decimals(table: Table, name: str) -> int:
+    """Return the decimals of a column, of steps of at least a hundredth of its scale."""
+    enough = max(0, int(np.ceil(2 - np.log10(table.scales[name]))))
+    return min(table.decimals.get(name, 0), enough)
 
 
 def permitted_categories(reference: pd.DataFrame, row: pd.DataFrame) -> dict[str, list[str]]:

@@ -140,6 +140,7 @@ def store(records: pd.DataFrame) -> pd.DataFrame:
         new = records[key].drop_duplicates()
         kept = old.merge(new, on=key, how="left", indicator=True)["_merge"].eq("left_only")
         records = pd.concat([old[kept.to_numpy()], records], ignore_index=True)
+    RESULTS.mkdir(exist_ok=True)
     records.to_parquet(RECORDS)
     return records
 
@@ -237,8 +238,8 @@ def write(records: pd.DataFrame) -> None:
 
 NOTES = (
     f"k = {K} counterfactuals per test row, target: the runner-up class; columns frozen: race and "
-    "sex (adult), age, personal_status and foreign_worker (german), age and sex (hospital). One "
-    "run, the same model and rows for all; dice-ml genetic is asked about 20 rows per model, all "
+    "sex (adult), age, personal_status and foreign_worker (german), age and sex (hospital). The "
+    "same model and rows for all; dice-ml genetic is asked about 20 rows per model, all "
     "others about 50 (iris: 45).",
     f"dice-ml: default settings, {DICE_SECONDS:.0f} s of processor time per row; categories as "
     "text, missing numbers as the median while it searches and missing again when the model is "
