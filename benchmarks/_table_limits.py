@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.random import Generator
 
 from _common import Array
-from _table_metrics import compare
+from _table_metrics import broken_values, compare
 from _tables import Table
 
 #: relations that hold in every row of the generated tables
@@ -188,11 +188,12 @@ def reference_answers(
 ) -> int:
     """Count training rows of the target class that keep all limits for one row.
 
+    A value may not go missing, so a training row without a value that the row has does not count.
     `labels` are the classes that the model gives the training rows, by place.
     """
     rows = table.X_train[labels == target].reset_index(drop=True)
     before = row.iloc[np.zeros(len(rows), dtype=int)].reset_index(drop=True)
-    good = np.ones(len(rows), dtype=bool)
+    good = ~broken_values(table, before, rows)["missing"]
     for kind in kept(table, limits, before, rows).values():
         good &= kind
     return int(good.sum())

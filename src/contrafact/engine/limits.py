@@ -112,6 +112,21 @@ class Limits(ABC):
         """
         raise NotImplementedError
 
+    def within(self, lower: Tensor, upper: Tensor) -> Self:
+        """Return limits under which the values of each instance have a narrower range.
+
+        Parameters
+        ----------
+        lower, upper : Tensor of float64, shape (n, columns)
+            Range of changed values, by instance; infinite where it is not narrower.
+
+        Returns
+        -------
+        Limits
+            Limits of the rows of a table; arrays have no columns.
+        """
+        raise NotImplementedError
+
     def allows(self, x_cf: Tensor, x: Tensor) -> Tensor:
         """Return the mask of the candidates that keep every limit."""
         kept = self.check(x_cf, x)

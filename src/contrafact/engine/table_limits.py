@@ -70,6 +70,14 @@ class TableLimits(Limits):
         return replace(self, kept=parts[:, self.space.part_of_column])
 
     @override
+    def within(self, lower: Tensor, upper: Tensor) -> Self:
+        return replace(
+            self,
+            lower=torch.maximum(self.lower, lower),
+            upper=torch.minimum(self.upper, upper),
+        )
+
+    @override
     def check_size(self, n: int) -> None:
         if len(self.lower) not in (1, n):
             raise ValueError(

@@ -188,6 +188,8 @@ class Tasks(SeededDraws, RowReports):
         if limits is None:
             return None
         limits = limits.take(self.row)
+        if "lowest" in self.attached:
+            limits = limits.within(self.attached["lowest"], self.attached["highest"])
         kept = self.attached.get("kept_parts")
         return limits if kept is None else limits.keeping(kept)
 
@@ -291,6 +293,21 @@ class Tasks(SeededDraws, RowReports):
             Tasks whose limits say so.
         """
         return self.attach(kept_parts=parts)
+
+    def within(self, lower: Tensor, upper: Tensor) -> Tasks:
+        """Let a search change columns of each row within a narrower range.
+
+        Parameters
+        ----------
+        lower, upper : Tensor of float64, shape (n, columns)
+            The range in values of the table; infinite where it is not narrower.
+
+        Returns
+        -------
+        Tasks
+            Tasks whose limits say so.
+        """
+        return self.attach(lowest=lower, highest=upper)
 
     def with_goal(self, goal: float | Tensor) -> Tasks:
         """Aim at P(target) >= goal where the request asks for less."""

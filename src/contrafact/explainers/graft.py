@@ -96,7 +96,8 @@ class Graft(FallbackExplainer):
         "spread": OneOf("different", "front"),
     }
     info_keys = {
-        "donor": "reference row that the (first) window comes from",
+        "donor": "reference row that the (first) window comes from; -1: the least or largest "
+        "value of the class",
         "second_donor": "reference row that the second window comes from; -1: there is none",
         "shift": "steps by which the first donor was moved to the right",
         "start": "first time step of the first changed run",
@@ -241,8 +242,23 @@ class Graft(FallbackExplainer):
         # The constraints apply to what is exchanged, not to donors as a whole.
         values = self.guide_.candidates_[donors.index.clamp(min=0)]
         values = torch.where(is_donor, values, tasks.x[:, None])
+        values = torch.cat([values, self._farthest_values(tasks)], dim=1)
         grafts = graft_columns(tasks, donors, values, noise)
-        return Grafted.of_values(tasks, grafts, grafts.donor)
+        is_donor = grafts.donor < donors.index.shape[1]
+        return Grafted.of_values(tasks, grafts, torch.where(is_donor, grafts.donor, -1))
+
+    def _farthest_values(self, tasks: Tasks) -> Tensor:
+        """Return the least and the largest numbers of the class, (n, 2, coordinates).
+
+        Where no donor nearby has a value that changes the class alone, one of them may.
+        """
+        assert tasks.space is not None
+        far = tasks.x[:, None].repeat(1, 2, 1)
+        for c in tasks.target.unique().tolist():
+            members = self.guide_.candidates_[self.guide_.candidate_class_ == c]
+            if len(members):
+                far[tasks.target == c] = torch.stack([members.amin(0), members.amax(0)])
+        return torch.where(tasks.space.is_line, far, tasks.x[:, None])
 
     @override
     def _convincing_guides(self, tasks: Tasks) -> Tensor | None:
