@@ -178,6 +178,44 @@ def test_message_where_there_is_no_other_option(table, models):
     assert all(text.startswith("1 of 3 counterfactuals: ") for text in valid)
 
 
+def test_an_option_may_need_less_of_an_earlier_column():
+    """Only x changes the class alone, and without x nothing does."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(300, 3)).round(2), columns=["x", "a", "b"])
+    model = LogisticRegression().fit(frame, (frame["x"] > 0).to_numpy())
+    model.coef_ = np.array([[5.0, 1.0, 1.0]])
+    model.intercept_ = np.array([0.0])
+    row = pd.DataFrame({"x": [-2.0], "a": [0.0], "b": [0.0]})
+    result = cf.Graft().fit(model, frame).explain(row, k=3, on_error="raise")
+    assert result.valid.all()
+    changed = [frozenset(frame.columns[columns]) for columns in is_changed(result)]
+    assert changed[0] == {"x"}
+    assert len(set(changed)) == len(changed) >= 2
+    assert all("x" in names for names in changed)
+
+
+def test_one_column_of_a_far_value_is_less_than_many_of_near_ones():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(400, 8)).round(3)).add_prefix("x")
+    model = LogisticRegression().fit(frame, (frame.sum(axis=1) > 0).to_numpy())
+    rows = pd.DataFrame(np.full((1, 8), -0.25)).add_prefix("x")
+    result = cf.Graft(n_donors=4).fit(model, frame).explain(rows, on_error="raise")
+    assert result.valid.all()
+    assert is_changed(result).sum() == 1
+
+
+@pytest.mark.parametrize("name", ["nearest_unlike", "line_search", "comte", "graft", "face"])
+def test_no_search_without_rows(table, models, name):
+    """A single free column leaves nothing to search for the second option."""
+    frame, y = table
+    others = [column for column in frame if column != "hba1c"]
+    rows, _ = make_table(6, 3)
+    method = (METHODS | {"face": cf.FACE()})[name].fit(models["logistic"], frame, y)
+    limits = cf.Constraints(frozen=others)
+    result = method.explain(rows, k=3, constraints=limits, on_error="raise")
+    assert len(result) == 6
+
+
 def test_infeasible_says_under_which_limits(table, models):
     frame, y = table
     others = [name for name in frame if name != "years_employed"]
