@@ -242,7 +242,13 @@ NOTES = (
     f"k = {K} counterfactuals per test row, target: the runner-up class; columns frozen: race and "
     "sex (adult), age, personal_status and foreign_worker (german), age and sex (hospital). The "
     f"same model and rows for all: the first {ROWS} test rows of each model, few, so that "
-    "differences of a few hundredths mean nothing.",
+    "differences of a few hundredths mean nothing. Measured in three processes at the same time, "
+    "by tables, on a machine with other work: times are rough.",
+    "Graft's search was changed (farther values, options that share a column) after a look at its "
+    "figures beside dice-ml on the first 12 rows of all tables but iris, which hold these rows: "
+    "its figures are not those of unseen rows.",
+    f"Behind dice-ml random and genetic: {K} valid answers. Options of contrafact always change "
+    "different sets of columns, and fewer are given where no other set is found.",
     f"dice-ml: default settings, {DICE_SECONDS:.0f} s of processor time per row; categories as "
     "text, missing numbers as the median while it searches and missing again when the model is "
     "asked; it is asked row by row, contrafact in one batch.",
