@@ -12,7 +12,10 @@ from .arrays import Array
 if TYPE_CHECKING:
     import pandas as pd
 
-_RULES = {"n": Integer(at_least=2, at_most=10**6), "random_state": Integer(at_least=0, at_most=2**63)}
+_RULES = {
+    "n": Integer(at_least=2, at_most=10**6),
+    "random_state": Integer(at_least=0, at_most=2**63),
+}
 
 
 def make_patients(n: int = 600, random_state: int = 0) -> tuple[pd.DataFrame, Array]:
