@@ -26,8 +26,9 @@ FAST = {"learning_rate": 1e-2, "max_epochs": 30}
 
 
 def small_fcn(seed=0):
-    torch.manual_seed(seed)
-    return FCN(1, 2, widths=(8, 8), kernels=(5, 3))
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        return FCN(1, 2, widths=(8, 8), kernels=(5, 3))
 
 
 @pytest.mark.parametrize(
