@@ -204,13 +204,13 @@ def test_one_column_of_a_far_value_is_less_than_many_of_near_ones():
     assert is_changed(result).sum() == 1
 
 
-@pytest.mark.parametrize("name", ["nearest_unlike", "line_search", "comte", "graft", "face"])
+@pytest.mark.parametrize("name", ["nearest_unlike", "line_search", "comte", "graft"])
 def test_no_search_without_rows(table, models, name):
     """A single free column leaves nothing to search for the second option."""
     frame, y = table
     others = [column for column in frame if column != "hba1c"]
     rows, _ = make_table(6, 3)
-    method = (METHODS | {"face": cf.FACE()})[name].fit(models["logistic"], frame, y)
+    method = METHODS[name].fit(models["logistic"], frame, y)
     limits = cf.Constraints(frozen=others)
     result = method.explain(rows, k=3, constraints=limits, on_error="raise")
     assert len(result) == 6

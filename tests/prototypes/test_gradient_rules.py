@@ -57,7 +57,7 @@ REFUSED = {
     "negative batch": (
         GLVQ(batch_size=-1),
         {},
-        "batch_size must be a whole number at least 1 or None, got -1",
+        "batch_size must be a whole number at least 1 and at most 1e",
     ),
     "patience": (GLVQ(patience=3), {}, "need something held out"),
     "restore_best": (GLVQ(restore_best=False), {}, "need something held out"),
@@ -245,9 +245,12 @@ def test_every_option_has_a_rule(kind, blobs):
 @pytest.mark.parametrize(
     ("term", "said"),
     [
-        (lambda: Diversity("0.1"), "Diversity: weight must be a number, got '0.1'"),
+        (lambda: Diversity("0.1"), "Diversity: weight must be a number at least 0, got '0.1'"),
         (lambda: Diversity(0.1, sigma="mean"), "sigma must be a number above 0 or 'median'"),
-        (lambda: Orthogonality(None), "Orthogonality: weight must be a number, got None"),
+        (
+            lambda: Orthogonality(None),
+            "Orthogonality: weight must be a number at least 0, got None",
+        ),
         (lambda: SparseRelevance(-1.0), "l1_weight must be a number at least 0, got -1.0"),
         (lambda: RelevanceFloor([0.1]), "RelevanceFloor: minimum must be a number"),
     ],

@@ -10,11 +10,13 @@ from typing import Any
 import pandas as pd
 
 from ..data.loaders import read_parts
+from ..data.tables import read_frame
 from ..data.writing import complete_file
 from ..engine import Counterfactuals
 from ..metrics import aggregate, evaluate
 from ..metrics.evaluation import METRICS
 from ..models.labels import match_labels
+from .table_inputs import is_table
 
 #: What a metric can need, as options of the command line.
 HOW_TO_PROVIDE = {
@@ -85,8 +87,12 @@ def _read_reference(path: str, label: str | None, result: Counterfactuals) -> An
     columns = None
     if result.names is not None and result.modality == "row":
         columns = [str(name) for name in result.names]
-    source = read_parts(path, label=label, modality=result.modality, columns=columns)
-    X, y = source.parts[0]
+    X: Any
+    if result.table is not None and is_table(path, result.modality):
+        X, y = read_frame(Path(path), label=label, columns=columns, unlabeled=True)
+    else:
+        source = read_parts(path, label=label, modality=result.modality, columns=columns)
+        X, y = source.parts[0]
     return X if y is None else (X, match_labels(y, result.classes))
 
 

@@ -35,9 +35,9 @@ def make_patients(n: int = 600, random_state: int = 0) -> tuple[pd.DataFrame, Ar
     Returns
     -------
     frame : pandas.DataFrame
-        One row per patient, labeled "P0001", "P0002", …
+        One row per patient, labeled "P0001", "P0002" and so on.
     risk : array of str, shape (n,)
-        "high" or "low".
+        High or low, as "high" and "low".
 
     Examples
     --------

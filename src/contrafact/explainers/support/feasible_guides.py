@@ -14,6 +14,8 @@ from ...guides.guide import nearness
 from ...prototypes.diversity import select_diverse
 from .exchanges import exchange_parts
 
+#: decimal places of distances that decide which guide is nearer
+TIE_DECIMALS = 9
 #: candidates looked at first, and by what factor more are looked at where these do not do
 FIRST_LOOK, GROWTH = 64, 4
 #: pairs of row and candidate that are compared at once
@@ -124,9 +126,10 @@ class _Search:
         self.points = guide.candidates_[members]
         self.codes = self.space.codes(self.points)
         # A point between rows is a guide like others; it is not asked about as it is.
-        self.is_row = (self.space.embed(self.codes) - self.points).abs().amax(1) < 1e-9
+        # Rows are known to the fineness of the grid that numbers are kept on.
+        self.is_row = (self.space.embed(self.codes) - self.points).abs().amax(1) < 1e-6
         self.own = self.space.codes(tasks.x)
-        distance = torch.cdist(tasks.x, self.points) if priority is None else priority
+        distance = _distances(tasks.x, self.points) if priority is None else priority
         poor = torch.zeros(len(members), dtype=torch.bool)
         self.p_target = guide.candidate_proba_[members, int(tasks.target[0])]
         if tasks.confidence is not None:
@@ -256,3 +259,9 @@ class _Search:
         x[which[has_one], 0] = found.x_cf[row, first][has_one]
         donor = found.donor[row, first].clamp(min=0)
         index[which[has_one], 0] = self.members[donors[row, donor]][has_one]
+
+
+def _distances(x: Tensor, points: Tensor) -> Tensor:
+    """Return Euclidean distances, (n, points), rounded: ties are ties in any units."""
+    exact = torch.cdist(x, points, compute_mode="donot_use_mm_for_euclid_dist")
+    return exact.round(decimals=TIE_DECIMALS)
