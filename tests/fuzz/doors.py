@@ -112,6 +112,7 @@ for name, cheap in ROW_EXPLAINERS.items():
         signature=cls,
         weight=0.7,
         check=check_request,
+        ranges={"proximity": (0, None)} if name == "DiCE" else {},  # a weight, not a share
     )
 door(
     "explainers.PrototypeCounterfactual",
