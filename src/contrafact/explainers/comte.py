@@ -100,7 +100,7 @@ class CoMTE(FallbackExplainer):
             warnings.warn(
                 "CoMTE swaps whole channels. X has one, so it can only return another instance of "
                 "the class.",
-                stacklevel=3,
+                stacklevel=4,
             )
 
     @override

@@ -253,7 +253,7 @@ class TSNUC(FallbackExplainer):
             warnings.warn(
                 f"The model puts decoded centroids of {names} into other classes: the autoencoder "
                 "or the mean does not keep what the model looks at. More centroids may help.",
-                stacklevel=4,
+                stacklevel=5,
             )
 
     @override
