@@ -44,7 +44,7 @@ def visit(browser):
     """Open a page in a fresh, offline context; it may fetch nothing and complain of nothing."""
     contexts, complaints = [], []
 
-    def opened(path, fragment="", width=1280, height=900, **options):
+    def opened(path, fragment="", width=1280, height=900, ready=".detail > *", **options):
         context = browser.new_context(viewport={"width": width, "height": height}, **options)
         contexts.append(context)
         context.set_offline(True)
@@ -64,7 +64,7 @@ def visit(browser):
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("dialog", lambda dialog: complaints.append(dialog.message))
         page.goto(path.as_uri() + fragment)
-        page.wait_for_selector(".detail > *")
+        page.wait_for_selector(ready)
         return page
 
     yield opened

@@ -80,3 +80,17 @@ def test_plot_marks_the_regions():
     figure = plot_audit(cf.class_audit(model, X_TEST[:20], target, explainer=explainer), marked=2)
     assert len(figure.axes[1].patches) == 2
     assert str(target) in figure.texts[0].get_text()
+
+
+def test_an_audit_prints_as_a_few_lines():
+    model, target, _ = planted(0)
+    audit = cf.class_audit(model, X_TEST[:40], target, window=2, n_regions=7)
+    first, *lines = repr(audit).splitlines()
+    reached = f"{audit.n} instances of other classes by SVCE, {audit.valid:.0%} reached it"
+    assert first == f"<ClassAudit of {target}: {reached}"
+    best = audit.regions[0]
+    rows = f"rows {best.top}…{best.top + 1}, columns {best.left}…{best.left + 1}"
+    assert lines[0] == (
+        f"  {rows}: frequency {best.frequency:.0%}, mean change {best.mean_change:+.3g}"
+    )
+    assert len(lines) == 6 and lines[5] == f"  … and {len(audit.regions) - 5} more in regions>"

@@ -9,6 +9,7 @@ from pathlib import Path
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ..process_state import keeping_random_numbers
+from ..progress import progress_bar
 from ..validation import (
     Boolean,
     FilePath,
@@ -99,7 +100,7 @@ def run(
     store = Store(folder, trust=trust)
     with (
         store.alone(),
-        Progress(*columns, disable=not progress) as bar,
+        progress_bar(*columns, visible=progress) as bar,
         _workers(n_jobs, scheduler) as workers,
     ):
         store.write_grid(grid)

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def row_progress(total: int, name: str) -> Iterator[Callable[[int], None]]:
-    """Show a progress bar.
+def row_progress(total: int, name: str, *, show: bool) -> Iterator[Callable[[int], None]]:
+    """Show a progress bar, where it is asked for.
 
     Parameters
     ----------
@@ -16,13 +16,20 @@ def row_progress(total: int, name: str) -> Iterator[Callable[[int], None]]:
         Number of instances.
     name : str
         Name of the method.
+    show : bool
+        Whether there is a bar.
 
     Yields
     ------
     function of int
         To be called with the number of instances just finished.
     """
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    if not show:
+        yield lambda finished: None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+
+    from ..progress import progress_bar
 
     columns = (
         TextColumn("Explaining with {task.description}"),
@@ -30,7 +37,7 @@ def row_progress(total: int, name: str) -> Iterator[Callable[[int], None]]:
         MofNCompleteColumn(),
         TimeElapsedColumn(),
     )
-    with Progress(*columns) as bar:
+    with progress_bar(*columns) as bar:
         task = bar.add_task(name, total=total)
         yield lambda finished: bar.advance(task, finished)
         bar.update(task, completed=total)

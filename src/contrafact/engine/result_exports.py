@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 class ResultExports:
     """Methods of `Counterfactuals` that export it; they import what they need when called."""
 
+    def _repr_html_(self) -> str:
+        from ..report.notebook import fragment
+
+        return fragment(cast("Counterfactuals", self))
+
     def to_frame(self) -> pd.DataFrame:
         """Return one line per counterfactual: the question, the outcome and the cost.
 

@@ -14,7 +14,7 @@ from ..engine import Counterfactuals
 from ..engine.request import RULES as REQUEST_RULES
 from ..models.classifier import Array
 from ..numerics import ceil_div
-from ..validation import Instance, Integer, Nothing, Satisfies, check_parameters
+from ..validation import Instance, Integer, Nothing, Satisfies, brief, check_parameters
 from .support.explainer import Explainer
 from .svce import SVCE
 
@@ -27,6 +27,8 @@ RULES = {
 }
 #: one in so many places of an instance counts as one of its most changed
 ONE_IN = 20
+#: how many regions an audit prints
+MOST_REGIONS = 5
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,27 @@ class ClassAudit:
     frequency: Array
     regions: list[Region]
     result: Counterfactuals
+
+    def __repr__(self) -> str:
+        method = self.result.provenance.get("method", "unknown method")
+        label = np.asarray(self.target).item()  # a NumPy scalar as the plain value it is
+        asked = f"{self.n} instances of other classes by {method}, {self.valid:.0%} reached it"
+        found = [
+            f"  {self._place(region)}: frequency {region.frequency:.0%}, "
+            f"mean change {region.mean_change:+.3g}"
+            for region in self.regions[:MOST_REGIONS]
+        ]
+        more = len(self.regions) - MOST_REGIONS
+        if more > 0:
+            found.append(f"  … and {more} more in regions")
+        return "\n".join([f"<ClassAudit of {brief(label)}: {asked}", *found]) + ">"
+
+    def _place(self, region: Region) -> str:
+        """Say where a region lies: the time steps of a series, rows and columns of an image."""
+        columns = f"{region.left}…{region.left + region.width - 1}"
+        if len(self.frequency) == 1:
+            return f"t = {columns}"
+        return f"rows {region.top}…{region.top + region.height - 1}, columns {columns}"
 
 
 def class_audit(

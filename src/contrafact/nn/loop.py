@@ -9,11 +9,12 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from torch import Tensor, nn
 from torch.optim.swa_utils import AveragedModel
 
 from ..numerics import ceil_div
+from ..progress import progress_bar
 
 #: One value per epoch of every curve.
 History = dict[str, list[float]]
@@ -218,7 +219,7 @@ def _progress_bar(
         BarColumn(),
         TextColumn("{task.description}"),
     )
-    with Progress(*columns, disable=not visible) as bar:
+    with progress_bar(*columns, visible=visible) as bar:
         task = bar.add_task("", total=max_epochs)
 
         def show(history: History) -> None:

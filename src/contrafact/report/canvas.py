@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Literal
 
@@ -55,6 +56,19 @@ class TitleLine:
     size: float = 10.0
     weight: str = "normal"
     color: str = INK
+
+
+class NotebookFigure(Figure):
+    """A figure that notebooks show although pyplot, and so a backend of theirs, does not know it.
+
+    Where a cell ran `%matplotlib inline`, its settings apply instead.
+    """
+
+    def _repr_png_(self) -> bytes:
+        picture = BytesIO()
+        with any_character():
+            self.savefig(picture, format="png")
+        return picture.getvalue()
 
 
 def save_figure(figure: Figure, path: str | Path | None) -> None:
@@ -111,7 +125,7 @@ def blank_figure(height: float, header: float = 0.0, width: float = WIDTH) -> Fi
         w_pad=0.06,
         h_pad=0.05,
     )
-    figure = Figure(figsize=(width, height), layout=engine)
+    figure = NotebookFigure(figsize=(width, height), layout=engine)
     FigureCanvasAgg(figure)
     return figure
 

@@ -61,20 +61,7 @@ def headline(
 
 
 def detail(result: Counterfactuals, i: int) -> str:
-    """Say how much changed, the probability of the target before and after, and the method.
-
-    Parameters
-    ----------
-    result : Counterfactuals
-        The result.
-    i : int
-        Row of the result.
-
-    Returns
-    -------
-    str
-        The parts, with `SEPARATOR` between them.
-    """
+    """Say how much of row i changed, P(target) before and after, and the method."""
     column = column_of(result, result.target[i])
     before = class_probability(result.proba[i], column)
     after = class_probability(result.cf_proba[i], column)
@@ -85,20 +72,7 @@ def detail(result: Counterfactuals, i: int) -> str:
 
 
 def change_text(result: Counterfactuals, i: int) -> str:
-    """Say how much of row i changed, and in how many places.
-
-    Parameters
-    ----------
-    result : Counterfactuals
-        The result.
-    i : int
-        Row of the result.
-
-    Returns
-    -------
-    str
-        As in "12 % of the values changed, in 3 stretches".
-    """
+    """Say how much of row i changed: "12 % of the values changed, in 3 stretches"."""
     row = result[i]
     if row.table is not None:
         count = int(row.changed_parts.sum())

@@ -9,20 +9,7 @@ from ..models.classifier import Array
 
 
 def pair(result: Counterfactuals, i: int) -> tuple[Array, Array]:
-    """Return instance and counterfactual of row i.
-
-    Parameters
-    ----------
-    result : Counterfactuals
-        The result.
-    i : int
-        Row of the result.
-
-    Returns
-    -------
-    tuple of two float64 ndarrays
-        Of the shape of one instance; series have their channel axis.
-    """
+    """Return instance and counterfactual of row i in float64; series have their channel axis."""
     x = as_numpy(result.X[i]).astype(np.float64)
     x_cf = as_numpy(result.X_cf[i]).astype(np.float64)
     if _lacks_channels(result):
@@ -31,20 +18,7 @@ def pair(result: Counterfactuals, i: int) -> tuple[Array, Array]:
 
 
 def changed_mask(result: Counterfactuals, i: int) -> Array:
-    """Return which values of row i changed, by the tolerance of `Counterfactuals.changed`.
-
-    Parameters
-    ----------
-    result : Counterfactuals
-        The result.
-    i : int
-        Row of the result.
-
-    Returns
-    -------
-    ndarray of bool
-        Of the shape that `pair` gives.
-    """
+    """Return which values of row i changed, by `Counterfactuals.changed`, shaped as by `pair`."""
     changed = as_numpy(result[i].changed)
     return changed if _lacks_channels(result) else changed[0]
 

@@ -92,20 +92,7 @@ def class_probability(proba: Array, column: int) -> str:
 
 
 def target_probability(result: Counterfactuals, i: int) -> str:
-    """Say the probability of the target class after the change.
-
-    Parameters
-    ----------
-    result : Counterfactuals
-        The result.
-    i : int
-        Row of the result.
-
-    Returns
-    -------
-    str
-        As in "P('point') = 0.44" or "P('point') < 0.01".
-    """
+    """Say the probability of row i's target after the change: "P('point') = 0.44", or "< 0.01"."""
     text = class_probability(result.cf_proba[i], column_of(result, result.target[i]))
     relation = text[0] if text[0] in "<>" else "="
     return f"P({label_text(result.target[i])}) {relation} {text.lstrip('<>')}"
@@ -261,20 +248,7 @@ def column_of(result: Counterfactuals, label: Any) -> int:
 
 
 def instance_name(result: Counterfactuals, i: int) -> str:
-    """Name the instance of counterfactual i: by the label of its row in a frame, or its number.
-
-    Parameters
-    ----------
-    result : Counterfactuals
-        The result.
-    i : int
-        Row of the result.
-
-    Returns
-    -------
-    str
-        As in "row 12" or "row P-1042".
-    """
+    """Name the instance of counterfactual i by its number or label: "row 12", "row P-1042"."""
     label = result.row_labels[i]
     text = " / ".join(map(str, label)) if isinstance(label, tuple) else label
     return f"row {one_line(text, 40)}"
@@ -283,17 +257,7 @@ def instance_name(result: Counterfactuals, i: int) -> str:
 def row_name(result: Counterfactuals, i: int) -> str:
     """Name counterfactual i: the row of the input, and which one where the row has several.
 
-    Parameters
-    ----------
-    result : Counterfactuals
-        The result.
-    i : int
-        Row of the result.
-
-    Returns
-    -------
-    str
-        As in "row 12", "row 12 (1 of 3)", or of a table "row P-1042 (option 1 of 3)".
+    As in "row 12", "row 12 (1 of 3)", or of a table "row P-1042 (option 1 of 3)".
     """
     siblings = np.flatnonzero(result.source == result.source[i]).tolist()
     name = instance_name(result, i)
@@ -306,17 +270,7 @@ def row_name(result: Counterfactuals, i: int) -> str:
 def note(result: Counterfactuals, i: int) -> str:
     """Say what went wrong in row i, or what else there is to know; empty when all is well.
 
-    Parameters
-    ----------
-    result : Counterfactuals
-        The result.
-    i : int
-        Row of the result.
-
-    Returns
-    -------
-    str
-        As in "not reached (budget): stopped after 100 model rows".
+    As in "not reached (budget): stopped after 100 model rows".
     """
     status = str(result.status[i])
     message = str(result.message[i])
