@@ -1,11 +1,14 @@
 """What is printed and what the JSON holds."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from sample_files import IRIS
 
 import contrafact as cf
+from contrafact.cli.summary import summarize_result
+from hospital import hospital_result
 
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
 
@@ -47,6 +50,21 @@ def test_failures_are_told_and_nothing_reached_is_exit_code_1(ask):
     assert "0 of 7 now get the class that was asked for." in told.stdout
     assert len(re.findall(r"row \d: not reached \(infeasible\)", told.stdout)) == 5
     assert "and 2 more that were not reached" in told.stdout
+
+
+def test_json_lists_a_one_hot_group_as_one_change():
+    result = hospital_result()
+    provenance = {**result.provenance, "parameters": {}, "seed": 0}
+    rows = summarize_result(replace(result, provenance=provenance))["rows"]
+    assert [sorted(row["changes"]) for row in rows] == [
+        ["bmi", "smokes"],
+        ["bmi", "ward"],
+        ["activity", "bmi", "hba1c", "smokes"],
+        ["activity", "bmi"],
+    ]
+    assert rows[0]["changes"] == {"bmi": [31.4, 27.1], "smokes": [True, False]}
+    before, after = rows[1]["changes"]["ward"]
+    assert before != after and {before, after} <= set("ABC")
 
 
 def test_json_says_what_changed(answer):

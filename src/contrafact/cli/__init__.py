@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
+from ..catalog import AEON, METHODS, SKLEARN, datasets_text, methods_text
 from .bench import bench
 from .console import (
     ArgumentRecordingCommand,
     ErrorReportingGroup,
     check_current_folder,
-    print_records,
-    print_table,
+    print_json,
     print_text,
 )
 from .evaluating import evaluate
@@ -74,26 +74,19 @@ def demo(
 @app.command()
 def methods(as_json: Json = False) -> None:
     """List the explainers."""
-    from contrafact import list_explainers
-
-    frame = list_explainers().reset_index(names="method")
     if as_json:
-        print_records(frame)
+        print_json([entry._asdict() for entry in METHODS])
     else:
-        # A terminal is too narrow for all columns; JSON has them.
-        print_table(frame[["method", "does", "modalities"]], "Methods")
-        print_text("Default: Graft; PrototypeCounterfactual for prototype models.")
+        print_text(methods_text())
 
 
 @app.command()
 def datasets(as_json: Json = False) -> None:
     """List the bundled data sets."""
-    from contrafact import list_datasets
-
     if as_json:
-        print_records(list_datasets())
+        print_json([entry._asdict() for entry in (*AEON, *SKLEARN)])
     else:
-        print_table(list_datasets(), "Data sets")
+        print_text(datasets_text())
 
 
 @app.command()

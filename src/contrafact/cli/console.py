@@ -11,11 +11,7 @@ from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import rich
 import typer
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 from typer.core import TyperCommand, TyperGroup
 from typing_extensions import override
 
@@ -39,6 +35,11 @@ ARGUMENTS_KEY = "contrafact.arguments"
 
 class ErrorReportingGroup(TyperGroup):
     """Report usage errors in one line, with exit code 2; an interrupt ends with 130."""
+
+    @override
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        # Plain: the first help a user asks for does not wait for the library that draws panels.
+        super(TyperGroup, self).format_help(ctx, formatter)
 
     @override
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
@@ -106,8 +107,9 @@ def _parser_errors_in_one_line() -> Iterator[None]:
     try:
         yield
     except PARSER_ERROR as error:
-        if type(error).__name__ == "NoArgsIsHelpError":  # prints the help instead
-            raise
+        if type(error).__name__ == "NoArgsIsHelpError":
+            typer.echo(error.format_message(), err=True)  # the help; "" where it was printed
+            raise typer.Exit(USAGE_ERROR) from error
         message = " ".join(error.format_message().split())
         command = error.ctx.command_path if error.ctx is not None else "contrafact"
         print_message(f"Error: {message} Help: {command} --help")
@@ -132,6 +134,8 @@ def print_message(text: str) -> None:
 
 def _print(text: str, *, to_stderr: bool) -> None:
     """Print text without markup; control characters in names and labels are replaced."""
+    from rich.console import Console
+
     printable = "".join(c if c.isprintable() or c == "\n" else "�" for c in text)
     console = Console(
         stderr=to_stderr,
@@ -146,6 +150,8 @@ def _print(text: str, *, to_stderr: bool) -> None:
 @contextmanager
 def output_to_stderr() -> Iterator[None]:
     """Send progress bars, and what a model prints, to stderr."""
+    import rich
+
     rich.reconfigure(stderr=True)
     try:
         with redirect_stdout(sys.stderr):
@@ -164,6 +170,10 @@ def print_table(frame: pd.DataFrame, title: str) -> None:
     title : str
         Printed above the table.
     """
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
     table = Table(title=Text(title))
     for position, column in enumerate(frame.columns):
         table.add_column(Text(str(column)), no_wrap=position == 0, overflow="fold")
@@ -176,11 +186,6 @@ def print_table(frame: pd.DataFrame, title: str) -> None:
 def print_json(content: Any) -> None:
     """Print one JSON value in strict syntax: NaN and infinity become null."""
     typer.echo(json.dumps(to_json_types(content), allow_nan=False))
-
-
-def print_records(frame: pd.DataFrame) -> None:
-    """Print a table as a JSON list with one object per row."""
-    print_json(frame.to_dict(orient="records"))
 
 
 def to_json_types(value: Any) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from ..data.loaders import read_parts
+from ..data.table_columns import ColumnChoice
 from ..data.tables import read_frame
 from ..data.writing import complete_file
 from ..engine import Counterfactuals
@@ -89,7 +90,7 @@ def _read_reference(path: str, label: str | None, result: Counterfactuals) -> An
         columns = [str(name) for name in result.names]
     X: Any
     if result.table is not None and is_table(path, result.modality):
-        X, y = read_frame(Path(path), label=label, columns=columns, unlabeled=True)
+        X, y = read_frame(Path(path), ColumnChoice(label, columns, unlabeled=True))
     else:
         source = read_parts(path, label=label, modality=result.modality, columns=columns)
         X, y = source.parts[0]

@@ -86,21 +86,30 @@ def _count_sources(result: Counterfactuals, mask: Any) -> int:
 def _summarize_rows(result: Counterfactuals) -> list[dict[Any, Any]]:
     """Return the table of a result with a sentence for each row, and for rows their changes."""
     rows: list[dict[Any, Any]] = result.to_frame().to_dict(orient="records")
-    before, after = result.X, result.X_cf
-    if result.table is not None:
-        before, after = result.frame.to_numpy(object), result.frame_cf.to_numpy(object)
+    changes = _changes(result) if result.modality == "row" else None
     for i, row in enumerate(rows):
         row["sentence"] = sentence(result, i)
-        if result.modality == "row":
-            row["changes"] = _changes(result, i, before[i], after[i])
+        if changes is not None:
+            row["changes"] = changes[i]
     return rows
 
 
-def _changes(result: Counterfactuals, i: int, x: Any, x_cf: Any) -> dict[str, list[Any]]:
-    """Return the values of a row that changed, before and after, by the name of the column."""
-    names = range(len(x)) if result.names is None else result.names
-    changed = np.flatnonzero(result.changed[i]).tolist()
-    return {str(names[j]): [x[j], x_cf[j]] for j in changed}
+def _changes(result: Counterfactuals) -> list[dict[str, list[Any]]]:
+    """Return what changed in each row, before and after, by the name of the column.
+
+    Of a table as `Counterfactuals.changes` lists it: a one-hot group is one entry.
+    """
+    found: list[dict[str, list[Any]]] = [{} for _ in range(len(result))]
+    if result.table is not None:
+        rows, _ = np.nonzero(result.changed_parts)
+        lines = result.changes(only_valid=False)[["column", "before", "after"]]
+        for row, (name, *values) in zip(rows.tolist(), lines.to_numpy().tolist(), strict=True):
+            found[row][name] = values
+        return found
+    names = range(result.X.shape[1]) if result.names is None else result.names
+    for row, j in zip(*np.nonzero(result.changed), strict=True):
+        found[row][str(names[j])] = [result.X[row, j], result.X_cf[row, j]]
+    return found
 
 
 def print_outcome(request: ExplainRequest, outcome: ExplainOutcome) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..data.cleaning import Array
+from ..data.table_columns import ColumnChoice
 from ..data.tables import CsvFrame, read_frame
 from ..data.writing import complete_file
 from ..engine.instances import read_instances, wrap_model
@@ -72,7 +73,8 @@ def _read(request: ExplainRequest, path: str, columns: Sequence[str] | None) -> 
     """Read one file; --fill replaces missing numbers by the mean of their column."""
     if not Path(path).exists():
         raise FileNotFoundError(f"{path} does not exist.")
-    found = read_frame(Path(path), label=request.label, columns=columns, unlabeled=True)
+    choice = ColumnChoice(request.label, columns, unlabeled=True)
+    found = read_frame(Path(path), choice)
     if not request.fill:
         return found
     return CsvFrame(found.frame.fillna(found.frame.mean(numeric_only=True)), found.y)
@@ -130,7 +132,7 @@ def infer_schema(path: Path, label: str | None) -> Schema:
         raise ValueError(f"{path} has suffix {path.suffix!r}. Accepted: {', '.join(SUFFIXES)}.")
     if not path.exists():
         raise FileNotFoundError(f"{path} does not exist.")
-    return Schema.infer(read_frame(path, label=label, unlabeled=True).frame)
+    return Schema.infer(read_frame(path, ColumnChoice(label, unlabeled=True)).frame)
 
 
 def write_schema(schema: Schema, path: Path) -> None:

@@ -3,49 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
 
+from ..catalog import AEON, Bundled
 from .readers import Reading, Source, read_path
 from .splitting import split_source
-
-
-class Bundled(NamedTuple):
-    """One bundled dataset, as `list_datasets` shows it.
-
-    train, test : numbers of instances.
-    shape : shape of an instance; a length of None varies from series to series.
-    classes : number of classes.
-    """
-
-    name: str
-    modality: str
-    train: int
-    test: int
-    shape: tuple[int | None, ...]
-    classes: int
-
-
-# Written down, not measured, so that listing is instant; a test compares it with the real data.
-AEON = (
-    Bundled("ACSF1", "series", 100, 100, (1, 1460), 10),
-    Bundled("ArrowHead", "series", 36, 175, (1, 251), 3),
-    Bundled("BasicMotions", "series", 40, 40, (6, 100), 4),
-    Bundled("Covid3Month_disc", "series", 140, 61, (1, 84), 3),
-    Bundled("GunPoint", "series", 50, 150, (1, 150), 2),
-    Bundled("ItalyPowerDemand", "series", 67, 1029, (1, 24), 2),
-    Bundled("JapaneseVowels", "series", 270, 370, (12, None), 9),
-    Bundled("OSULeaf", "series", 200, 242, (1, 427), 6),
-    Bundled("PickupGestureWiimoteZ", "series", 50, 50, (1, None), 10),
-    Bundled("UnitTest", "series", 20, 22, (1, 24), 2),
-)
-SKLEARN = (
-    Bundled("breast_cancer", "row", 398, 171, (30,), 2),
-    Bundled("digits", "image", 1258, 539, (1, 8, 8), 10),
-    Bundled("iris", "row", 105, 45, (4,), 3),
-    Bundled("wine", "row", 125, 53, (13,), 3),
-)
-#: All of them, by name in lower case.
-BY_NAME = {entry.name.lower(): entry for entry in (*AEON, *SKLEARN)}
 
 
 def read_bundled(entry: Bundled, reading: Reading) -> Source:
