@@ -6,6 +6,7 @@ import pytest
 
 from contrafact.data import Dataset, load_dataset
 from contrafact.data.loaders import read_parts
+from contrafact.data.table_columns import ColumnChoice
 from contrafact.data.tables import read_table
 
 FRAME = pd.DataFrame(
@@ -173,22 +174,22 @@ def test_identifiers_too_long_for_a_number_are_named(tmp_path):
     rows = [f"{10**23 + i},{i % 2},{i}" for i in range(20)]
     path.write_text("\n".join(["id,label,x", *rows]))
     with pytest.raises(ValueError, match=r"ids\.csv: column 'id' holds '1000.* more digits"):
-        read_table(path, label=None)
+        read_table(path, ColumnChoice())
     rows = [f"{10**23 + i % 2},{i}" for i in range(20)]
     path.write_text("\n".join(["label,x", *rows]))
-    assert set(read_table(path, label=None).y) == {str(10**23), str(10**23 + 1)}
+    assert set(read_table(path, ColumnChoice()).y) == {str(10**23), str(10**23 + 1)}
 
 
 def test_a_table_with_too_many_columns_is_refused_at_once(tmp_path):
     path = tmp_path / "wide.csv"
     path.write_text(",".join(["label", *(f"t{i}" for i in range(100_000))]) + "\n")
     with pytest.raises(ValueError, match=r"100,001 columns.* up to 20,000 .*\.npz"):
-        read_table(path, label=None)
+        read_table(path, ColumnChoice())
 
 
 def test_a_label_may_be_called_na_and_numbers_may_be_missing(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("label,x\nNA,1\nb,NA\nNA,2\n")
-    table = read_table(path, label=None)
+    table = read_table(path, ColumnChoice())
     assert table.y.tolist() == ["NA", "b", "NA"]
     assert np.isnan(table.X[:, 0]).tolist() == [False, True, False]

@@ -182,3 +182,10 @@ def test_what_is_asked_is_checked_by_name(asked):
     guide = NearestUnlikeNeighbor().fit(by_first, x)
     with pytest.raises(ValueError, match=f"NearestUnlikeNeighbor: {next(iter(asked))} must be "):
         guide.guide(x, 1, **asked)
+
+
+def test_a_guide_prints_as_its_constructor():
+    guide = NearestUnlikeCluster(n_clusters=3)
+    assert repr(guide) == "NearestUnlikeCluster(n_clusters=3, random_state=0, diverse=False)"
+    weighted = NearestUnlikeNeighbor(weights=np.ones(1000))
+    assert "weights=ndarray of shape (1000,)" in repr(weighted)

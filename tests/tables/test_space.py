@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from random_frames import CHANGEABLE, random_frame
 
 from contrafact.tables import Schema, Table, TableSpace
-from contrafact.tables.space import FINE_GRID
+from contrafact.tables.grids import FINE_GRID
 
 SEEDS = st.integers(0, 2**32 - 1)
 

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..catalog import AEON, SKLEARN, Bundled
+from ..catalog import BY_NAME as BY_NAME
 from ..validation import Boolean, Instance, Integer, Nothing, OneOf, check_parameters
 from . import cleaning
 from .archives import MAX_BYTES
-from .bundled import AEON, SKLEARN, Bundled, read_bundled
-from .bundled import BY_NAME as BY_NAME
+from .bundled import read_bundled
 from .cleaning import Array, describe_nonfinite, fill_missing
 from .dataset import SHAPES, Dataset, as_labels, check_same_shape
 from .readers import SUFFIXES, Instances, Reading, Source, read_path

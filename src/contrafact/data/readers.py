@@ -12,6 +12,7 @@ import numpy as np
 from .archives import MAX_BYTES, entry_names, read_npz
 from .cleaning import Array, as_float
 from .dataset import SHAPES, check_shape
+from .table_columns import ColumnChoice
 from .tables import check_text, read_table, split_channels
 
 #: One array, or one (channels, length) array per instance where lengths differ.
@@ -204,12 +205,8 @@ SUFFIXES = (*UCR_READERS, ".csv", ".npz")
 def _read_csv(path: Path, reading: Reading) -> Source:
     """Read rows, or series in a wide table, from a .csv file."""
     modality = reading.modality or "row"
-    table = read_table(
-        path,
-        label=reading.label,
-        columns=reading.columns if modality == "row" else None,
-        unlabeled=reading.unlabeled,
-    )
+    columns = reading.columns if modality == "row" else None
+    table = read_table(path, ColumnChoice(reading.label, columns, reading.unlabeled))
     if modality == "series":
         X, names = split_channels(table)
         return Source(path.stem, modality, [(X, table.y)], names)

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from .cleaning import Array
+from .table_columns import ColumnChoice, check_numbers, convert_labels
 
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Names of a label column, in upper or lower case, where the user gives none.
-LABELS = ("label", "class", "target", "y")
 #: Texts that stand for a missing number.
 MISSING = ("", "?", "-", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
 SEPARATORS = (",", ";", "\t")
@@ -49,13 +48,7 @@ class CsvTable(NamedTuple):
     y: Array | None
 
 
-def read_table(
-    path: Path,
-    *,
-    label: str | None,
-    columns: Sequence[str] | None = None,
-    unlabeled: bool = False,
-) -> CsvTable:
+def read_table(path: Path, choice: ColumnChoice) -> CsvTable:
     """Read a .csv file with a header.
 
     Columns are separated by commas, semicolons or tabs, whichever the header has most of; where
@@ -66,12 +59,8 @@ def read_table(
     ----------
     path : Path
         The file, in UTF-8.
-    label : str or None
-        Name of the label column; None: the one called label, class, target or y.
-    columns : sequence of str, optional
-        Take these columns, in this order, and leave the others out; default: all but the label.
-    unlabeled : bool, default=False
-        Accept a table without a label column.
+    choice : ColumnChoice
+        Which columns are taken.
 
     Returns
     -------
@@ -82,30 +71,20 @@ def read_table(
     ValueError
         If the file cannot be read; the message names the file and, where it can, the line.
     """
-    frame, names, y = _read_columns(path, label, columns, unlabeled)
-    _check_numbers(path, frame, set(names))
+    frame, names, y = _read_columns(path, choice)
+    check_numbers(path, frame, set(names))
     return CsvTable(frame[names].to_numpy(np.float64), tuple(names), y)
 
 
-def read_frame(
-    path: Path,
-    *,
-    label: str | None,
-    columns: Sequence[str] | None = None,
-    unlabeled: bool = False,
-) -> CsvFrame:
+def read_frame(path: Path, choice: ColumnChoice) -> CsvFrame:
     """Read a .csv or .parquet file with columns of any kind, as a data frame.
 
     Parameters
     ----------
     path : Path
         The file; see `read_table` for the form of a .csv.
-    label : str or None
-        Name of the label column; None: the one called label, class, target or y.
-    columns : sequence of str, optional
-        Take these columns, in this order, and leave the others out; default: all but the label.
-    unlabeled : bool, default=False
-        Accept a table without a label column.
+    choice : ColumnChoice
+        Which columns are taken.
 
     Returns
     -------
@@ -117,8 +96,8 @@ def read_frame(
         If the file cannot be read; the message names the file.
     """
     if path.suffix.lower() == ".parquet":
-        return _read_parquet(path, label, columns, unlabeled)
-    frame, names, y = _read_columns(path, label, columns, unlabeled)
+        return _read_parquet(path, choice)
+    frame, names, y = _read_columns(path, choice)
     chosen = frame[names]
     first = str(frame.columns[0])
     if first.startswith("Unnamed: 0"):
@@ -126,12 +105,7 @@ def read_frame(
     return CsvFrame(chosen, y)
 
 
-def _read_parquet(
-    path: Path,
-    label: str | None,
-    columns: Sequence[str] | None,
-    unlabeled: bool,
-) -> CsvFrame:
+def _read_parquet(path: Path, choice: ColumnChoice) -> CsvFrame:
     """Read a .parquet file."""
     import pandas as pd
 
@@ -148,8 +122,8 @@ def _read_parquet(
         raise ValueError(f"{path} cannot be read as .parquet: {reason}") from error
     frame.columns = [str(name) for name in frame.columns]
     header = frame.columns.tolist()
-    target = _label_column(path, header, label, unlabeled)
-    names = _number_columns(path, header, target, columns)
+    target = choice.label_column(path, header)
+    names = choice.instance_columns(path, header, target)
     if len(frame) == 0:
         raise ValueError(f"{path} holds no instances.")
     y = None if target is None else frame[target].to_numpy()
@@ -158,12 +132,7 @@ def _read_parquet(
     return CsvFrame(frame[names], y)
 
 
-def _read_columns(
-    path: Path,
-    label: str | None,
-    columns: Sequence[str] | None,
-    unlabeled: bool,
-) -> tuple[pd.DataFrame, list[str], Array | None]:
+def _read_columns(path: Path, choice: ColumnChoice) -> tuple[pd.DataFrame, list[str], Array | None]:
     """Read a .csv file: all columns, the names of those that make an instance, and the labels."""
     first, second = _first_lines(path)
     separator = max(SEPARATORS, key=first.count)
@@ -173,17 +142,10 @@ def _read_columns(
             f"{path} has {n_columns:,} columns. Accepted: up to {MAX_COLUMNS:,} in a .csv; "
             "for more write an .npz, e.g. numpy.savez('data.npz', X=X, y=y)."
         )
-    header = [
-        str(name)
-        for name in _read(
-            path,
-            separator,
-            nrows=0,
-        ).columns
-    ]
+    header = [str(name) for name in _read(path, separator, nrows=0).columns]
     _check_header(path, first, separator)
-    target = _label_column(path, header, label, unlabeled)
-    names = _number_columns(path, header, target, columns)
+    target = choice.label_column(path, header)
+    names = choice.instance_columns(path, header, target)
     has_decimal_comma = separator != "," and re.search(r"\d,\d", second)
     frame = _read(
         path,
@@ -199,30 +161,8 @@ def _read_columns(
         # Read again, as text: a label may be called "NA"; only numbers can be missing.
         place = [header.index(target)]
         text = _read(path, separator, usecols=place, dtype=str, na_filter=False)
-        y = _labels(path, text[target])
+        y = convert_labels(path, text[target])
     return frame, names, y
-
-
-def _number_columns(
-    path: Path,
-    header: list[str],
-    target: str | None,
-    columns: Sequence[str] | None,
-) -> list[str]:
-    """Choose the columns that hold the numbers of an instance."""
-    if columns is None:
-        names = [name for name in header if name != target and not name.startswith("Unnamed: 0")]
-    else:
-        names = list(columns)
-        absent = [name for name in names if name not in header]
-        if absent:
-            raise ValueError(
-                f"{path} has no column {_listed(absent)}, which the model was trained on; "
-                f"it has {_listed(header)}."
-            )
-    if not names:
-        raise ValueError(f"{path} has no columns besides the label; it has {_listed(header)}.")
-    return names
 
 
 def split_channels(table: CsvTable) -> tuple[Array, tuple[str, ...] | None]:
@@ -338,88 +278,3 @@ def _check_header(path: Path, line: str, separator: str) -> None:
         f"{path} has no header: its first line holds numbers only ({', '.join(cells[:3])}, …). "
         f"Accepted: the names of the columns in the first line, e.g. {example}"
     )
-
-
-def _label_column(
-    path: Path,
-    header: list[str],
-    label: str | None,
-    unlabeled: bool,
-) -> str | None:
-    """Find the label column; None if there is none and that is accepted."""
-    if label is not None:
-        if label in header:
-            return label
-        if unlabeled:
-            return None
-        raise ValueError(f"{path} has no column {label!r} (label); it has {_listed(header)}.")
-    found = [name for name in header if name.strip().lower() in LABELS]
-    if len(found) > 1:
-        raise ValueError(
-            f"{path} has several columns that may hold the labels: {_listed(found)}. "
-            "Say which with label (--label)."
-        )
-    if not found and not unlabeled:
-        raise ValueError(
-            f"{path} has no column called {', '.join(LABELS[:-1])} or {LABELS[-1]}; it has "
-            f"{_listed(header)}. Say with label (--label) which one holds the labels."
-        )
-    return found[0] if found else None
-
-
-def _check_numbers(path: Path, frame: pd.DataFrame, names: set[str]) -> None:
-    """Raise an error that names the first cell that is not a number, among some columns."""
-    # By type first: to look at columns one by one takes long where there are many.
-    for name, dtype in frame.dtypes.items():
-        if dtype.kind not in "biuf" and name in names:
-            _refuse_text(path, frame[name])
-
-
-def _refuse_text(path: Path, column: pd.Series) -> None:
-    """Raise an error that names the first cell of a column that is not a number."""
-    import pandas as pd
-
-    numbers = pd.to_numeric(column, errors="coerce")
-    bad = column[numbers.isna() & column.notna()]
-    if not len(bad):
-        longest = max(map(str, column), key=len)
-        raise ValueError(
-            f"{path}: column {column.name!r} holds {longest[:40]!r}, which has more digits than a "
-            "number can keep. If it is an identifier, leave the column out."
-        )
-    value = str(bad.iloc[0])
-    line = int(bad.index[0]) + 2  # the header is line 1
-    hint = "Code it as a number, or leave the column out."
-    if re.fullmatch(r"[+-]?\d+,\d+", value):
-        hint = "Decimal commas are read where semicolons or tabs stand between the columns."
-    raise ValueError(
-        f"{path}: column {column.name!r} holds {value[:40]!r} in line {line}, "
-        f"which is not a number. {hint}"
-    )
-
-
-def _labels(path: Path, column: pd.Series) -> Array:
-    """Convert labels to booleans, whole numbers or other numbers where all are; else to text."""
-    import pandas as pd
-
-    text = column.str.strip()
-    if (text == "").any():
-        line = int(text.eq("").to_numpy().argmax()) + 2
-        raise ValueError(f"{path}: line {line} has no label in column {column.name!r}.")
-    if text.isin(["True", "False"]).all():
-        return np.asarray(text == "True", dtype=bool)
-    numbers = pd.to_numeric(text, errors="coerce").to_numpy(np.float64)
-    if not np.isfinite(numbers).all():
-        return text.to_numpy(str)
-    if np.abs(numbers).max() > 2**53:
-        return text.to_numpy(str)  # as numbers, long identifiers would become the same
-    is_whole = numbers == np.rint(numbers)
-    return numbers.astype(np.int64) if is_whole.all() else numbers
-
-
-def _listed(names: Sequence[str], most: int = 8) -> str:
-    """List names for a message, the first few of many."""
-    shown = ", ".join(repr(name) for name in names[:most])
-    if len(names) > most:
-        shown += f", … ({len(names)})"
-    return shown

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ..models.classifier import Array, Classifier
 from ..models.verdict import Verdict, target_value
-from ..numerics import row_seeds
+from ..numerics import occurrence, row_seeds
 from ..tables import Table
 from .blanks import fill_blanks
 from .candidates import Candidates
@@ -22,6 +22,7 @@ from .isolation import describe_exception, gather_verdicts, isolate
 from .oracle import Oracle
 from .result import Counterfactuals
 from .statuses import describe_statuses
+from .table_limits import TableLimits
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,8 @@ def _assemble_part(
     target = oracle.question.target[entries.row]
     reached = (verdict.label == target).cpu().numpy()
     p_target = target_value(verdict.proba, target).cpu().numpy()
-    status, message = describe_statuses(oracle, source, reached, moved, p_target, votes)
+    repeats = _repeated_columns(oracle, entries)
+    status, message = describe_statuses(oracle, source, reached, moved, p_target, votes, repeats)
     before = oracle.question.before[entries.row]
     classes = classifier.classes
     column = {
@@ -244,6 +246,25 @@ def _distinct(final: Array, source: Array, k: int) -> Array:
     owner = source[first]
     place = np.arange(len(first)) - np.searchsorted(owner, owner)
     return first[place < k]
+
+
+def _repeated_columns(oracle: Oracle, entries: Entries) -> Array | None:
+    """Return the number, from 1, of the first option with the same columns, 0 where there is none.
+
+    None where there is one counterfactual per instance, or no table.
+    """
+    limits = oracle.feasible_set
+    if oracle.request.k == 1 or not isinstance(limits, TableLimits):
+        return None
+    x = oracle.question.x[entries.row]
+    changed = limits.take(entries.row).changed_parts(entries.x_cf, x)
+    repeats = np.zeros(len(x), dtype=int)
+    first_with: dict[tuple[int, bytes], int] = {}
+    place = occurrence(entries.row).tolist()
+    for i, (row, columns) in enumerate(zip(entries.row.tolist(), changed.numpy(), strict=True)):
+        number = first_with.setdefault((row, columns.tobytes()), place[i] + 1)
+        repeats[i] = number if number <= place[i] else 0
+    return repeats
 
 
 def _final_verdict(oracle: Oracle, row: Tensor, final: Array) -> Verdict:

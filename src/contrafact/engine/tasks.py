@@ -4,25 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 import torch
 from torch import Tensor
 
-from ..models.classifier import Array, Classifier
 from ..models.verdict import Verdict, lead, target_value
-from ..tables import TableSpace
 from .acceptance import AcceptanceTest, endorse
 from .candidates import Candidates
-from .instances import Modality
-from .limits import Limits
+from .carried_values import CarriedValues
 from .oracle import Oracle, accepts
 from .row_reports import RowReports
 from .seeded_draws import SeededDraws
 
 
 @dataclass(frozen=True, eq=False)
-class Tasks(SeededDraws, RowReports):
+class Tasks(CarriedValues, SeededDraws, RowReports):
     """Counterfactuals to be found, all at once.
 
     Each entry carries its own instance, target, seed and goal, and whatever a method attaches to
@@ -128,76 +124,6 @@ class Tasks(SeededDraws, RowReports):
 
     def __len__(self) -> int:
         return len(self.row)
-
-    def __getitem__(self, name: str) -> Tensor:
-        """Return what was attached under a name."""
-        return self.attached[name]
-
-    # --- what each task carries
-
-    @cached_property
-    def before(self) -> Verdict:
-        """What the model says of the instances."""
-        return self.oracle.question.before[self.row]
-
-    @property
-    def label(self) -> Tensor:
-        """The model's class of the instances, (n,)."""
-        return self.before.label
-
-    @cached_property
-    def seed(self) -> Array:
-        """The seed of each instance, (n,)."""
-        seeds: Array = self.oracle.question.seeds[self.row.cpu().numpy()]
-        return seeds
-
-    @property
-    def guide(self) -> Tensor:
-        """The point of the target class each task moves toward, (n, *shape)."""
-        return self.attached["guide"]
-
-    @property
-    def guide_index(self) -> Tensor:
-        """The number of the guide among the reference rows, clusters or prototypes, (n,)."""
-        return self.attached["guide_index"]
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Shape of one instance."""
-        return tuple(self.x.shape[1:])
-
-    @property
-    def space(self) -> TableSpace | None:
-        """Coordinates of the table that the instances are rows of; None for arrays."""
-        return self.oracle.question.space
-
-    @property
-    def modality(self) -> Modality:
-        """Kind of data: "series", "image" or "row"."""
-        return self.oracle.question.modality
-
-    @property
-    def classifier(self) -> Classifier:
-        """The model, for what it is; ask it through the tasks."""
-        return self.oracle.classifier
-
-    @property
-    def feasible_set(self) -> Limits | None:
-        """The limits on candidates, one for each task; None where there are none."""
-        limits = self.oracle.feasible_set
-        if limits is None:
-            return None
-        limits = limits.take(self.row)
-        if "lowest" in self.attached:
-            limits = limits.within(self.attached["lowest"], self.attached["highest"])
-        kept = self.attached.get("kept_parts")
-        return limits if kept is None else limits.keeping(kept)
-
-    @property
-    def confidence(self) -> float | None:
-        """The goal as one number, None where the decision alone is asked for."""
-        goal = float(self.goal.max()) if len(self) else 0.0
-        return goal or None
 
     # --- other tasks
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -14,28 +13,24 @@ from typing_extensions import override
 from ..data.arrays import as_real
 from ..engine import Candidates, Tags, Tasks
 from ..models.classifier import Array
-from ..models.verdict import lead
 from ..numerics import broadcast_rows
-from ..search import Optimum, Point, Stop, first_on_line, minimize
+from ..search import first_on_line
 from ..search.ball import Ball
-from ..search.ball_steps import BallStep, ball_step
 from ..search.gradients import ModelGradient
 from ..search.segments import as_rows
 from ..validation import Function, Nothing, OneOf, Real, Satisfies, brief
+from .support.ball_search import BallSearch, Objective
 from .support.boundary_walk import walk_boundary
 from .support.guided import FallbackExplainer
 from .support.level_exchanges import exchange_levels
 from .support.option_rules import COUNT, PROBABILITY, STEPS
 
-Objective = Literal["logp", "margin"] | Callable[[Point], Tensor]
 #: the automatic radius is known to within this factor
 PRECISION = 1.01
 #: a radius this much smaller than the first one is small enough
 NEGLIGIBLE = 2.0**-20
 #: width of finite differences, in units of the spread of the data
 DIFFERENCE = 0.3
-#: P(target) that no point reaches: a search that aims at it runs to the end
-UNREACHABLE = 2.0
 
 
 def _is_pair(value: Any) -> bool:
@@ -129,6 +124,12 @@ class SVCE(FallbackExplainer):
         self.confidence = confidence
         self.bounds = bounds
 
+    @property
+    def _search(self) -> BallSearch:
+        """The search within balls of given radii."""
+        width = DIFFERENCE * self.spread_
+        return BallSearch(self.optimizer, self.n_iter, self.objective, width)
+
     @override
     @classmethod
     def _get_test_params(cls) -> list[dict[str, Any]]:
@@ -167,7 +168,7 @@ class SVCE(FallbackExplainer):
             ball = replace(ball, x0=torch.where(ball.free, tasks.x, x_cf))
         used = replace(ball, x0=tasks.x).norm(x_cf)
         ball = replace(ball, eps=torch.maximum(ball.eps, used.to(ball.eps)))
-        gap, p_after = self._certificate(tasks, ball, x_cf)
+        gap, p_after = self._search.certificate(tasks, ball, x_cf)
         return tasks.candidates(
             x_cf,
             radius=ball.eps.double(),
@@ -182,7 +183,9 @@ class SVCE(FallbackExplainer):
         """Search in balls: the points found, and where they lie on the line to a neighbor."""
         if self.radius == "auto":
             return self._smallest(tasks, ball)
-        x_cf, _ = self._restarts(tasks, ball, range(self.restarts), tasks.confidence)
+        x_cf, _ = self._search.from_random_points(
+            tasks, ball, range(self.restarts), tasks.confidence
+        )
         return x_cf, torch.zeros_like(tasks.rank, dtype=torch.bool)
 
     def _with_exchanges(
@@ -235,105 +238,6 @@ class SVCE(FallbackExplainer):
         eps = tasks.x.new_full((len(tasks),), radius)
         return Ball(tasks.x, eps, float(self.norm), low, high, free)
 
-    # --- one ball
-
-    def _restarts(
-        self,
-        tasks: Tasks,
-        ball: Ball,
-        numbers: range,
-        tau: float | None,
-    ) -> tuple[Tensor, Tensor]:
-        """Run from several random points: the best of each task, and whether it is in its class.
-
-        A run that reached the class is better than all that did not.
-        """
-        n = len(tasks)
-        position = torch.arange(n, device=tasks.row.device)
-        runs = position.repeat(len(numbers))
-        start = torch.cat([self._random_point(tasks, ball, number) for number in numbers])
-        x_cf, loss, reached = self._climb(
-            tasks.take(runs),
-            ball.take(runs),
-            start,
-            tau,
-        )
-        loss = loss.reshape(len(numbers), n)
-        reached = reached.reshape(len(numbers), n)
-        best_reached = torch.where(reached, loss, torch.inf).argmin(0)
-        best = torch.where(reached.any(0), best_reached, loss.argmin(0))
-        return x_cf[best * n + position], reached.any(0)
-
-    def _random_point(self, tasks: Tasks, ball: Ball, number: int) -> Tensor:
-        """Return a point of the ball's surface in a Gaussian direction, of each task's own."""
-        direction = tasks.normal(math.prod(tasks.shape), 1000 * number + tasks.rank)
-        return ball.farthest(direction.reshape(ball.x0.shape))
-
-    def _climb(
-        self,
-        tasks: Tasks,
-        ball: Ball,
-        start: Tensor,
-        tau: float | None,
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Run once per task: the best point, its loss, and whether it is in its class at tau.
-
-        Without tau all steps are taken.
-        """
-        step = ball_step(self.optimizer, ball, self.n_iter)
-        found = self._minimize(
-            tasks,
-            start,
-            step,
-            UNREACHABLE if tau is None else tau,
-            self.n_iter,
-        )
-        reached = found.reached & (found.p_target >= (tau or 0.0))
-        return tasks.project(found.code), found.loss, reached
-
-    def _minimize(
-        self,
-        tasks: Tasks,
-        start: Tensor,
-        step: BallStep,
-        tau: float,
-        n_iter: int,
-    ) -> Optimum:
-        stop = Stop(tau, patience=1, tolerance=0.0, max_iter=n_iter)
-        return minimize(
-            tasks,
-            start,
-            Tasks.project,
-            self._loss,
-            step,
-            stop,
-            difference=DIFFERENCE * self.spread_,
-        )
-
-    def _loss(self, point: Point) -> Tensor:
-        if callable(self.objective):
-            return self.objective(point)
-        if self.objective == "margin":
-            return -lead(point.score, point.tasks.target)
-        return -point.log_p_target
-
-    def _certificate(
-        self,
-        tasks: Tasks,
-        ball: Ball,
-        x_cf: Tensor,
-    ) -> tuple[Tensor, Tensor]:
-        """Return Frank-Wolfe gap and P(c) at the counterfactuals; NaN where the budget is spent."""
-        step = ball_step("afw", ball, 1)
-        found = self._minimize(tasks, x_cf, step, UNREACHABLE, 1)
-        asked = found.iterations > 0
-        gap = ball.gap(x_cf, -step.best_gradient)
-        return torch.where(asked, gap, torch.nan), torch.where(
-            asked,
-            found.p_target,
-            torch.nan,
-        )
-
     # --- the smallest ball
 
     def _smallest(self, tasks: Tasks, ball: Ball) -> tuple[Tensor, Tensor]:
@@ -381,8 +285,8 @@ class SVCE(FallbackExplainer):
     ) -> tuple[Tensor, Tensor]:
         """Walk along the boundary from the line to the nearest unlike neighbor."""
         known = tasks.accepted(best)
-        width = DIFFERENCE * self.spread_
-        model = ModelGradient(tasks, Tasks.project, self._loss, difference=width)
+        search = self._search
+        model = ModelGradient(tasks, Tasks.project, search.loss, difference=search.difference)
         walked, improved = walk_boundary(tasks.take(known), ball.take(known), best[known], model)
         best[known] = walked
         fallback[known] &= ~improved
@@ -409,11 +313,11 @@ class SVCE(FallbackExplainer):
         tau = tasks.confidence or 0.0
         share = (ball.eps / ball.norm(best).clamp_min(1e-30)).clamp_max(1.0).to(best)
         start = torch.lerp(ball.x0, best, broadcast_rows(share, best))
-        x_cf, _, reached = self._climb(tasks, ball, start, tau)
+        x_cf, _, reached = self._search.climb(tasks, ball, start, tau)
         rest = ~reached
         if bool(rest.any()) and self.restarts > 1:
             numbers = range(1, self.restarts)
-            found = self._restarts(tasks.take(rest), ball.take(rest), numbers, tau)
+            found = self._search.from_random_points(tasks.take(rest), ball.take(rest), numbers, tau)
             x_cf[rest], reached[rest] = found
         return x_cf, reached
 

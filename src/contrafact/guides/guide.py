@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from typing import Any
 
@@ -13,10 +14,11 @@ from typing_extensions import Self, override
 
 from ..data.cleaning import describe_nonfinite
 from ..data.dataset import as_labels
+from ..models.adapters import as_classifier
 from ..models.class_labels import read_targets
-from ..models.classifier import Array, Classifier, Rows, as_classifier
+from ..models.classifier import Array, Classifier, Rows
 from ..prototypes.diversity import select_diverse
-from ..validation import Instance, Integer, Nothing, Real, check_parameters
+from ..validation import Instance, Integer, Nothing, Real, brief, check_parameters
 
 #: accepted values of the arguments of `Guide.guide`
 QUESTION_RULES = {
@@ -62,6 +64,11 @@ class Guide(ABC):
     candidates_: Tensor
     candidate_class_: Tensor
     candidate_proba_: Tensor
+
+    def __repr__(self) -> str:
+        names = inspect.signature(type(self)).parameters
+        given = [f"{name}={brief(getattr(self, name))}" for name in names if hasattr(self, name)]
+        return f"{type(self).__name__}({', '.join(given)})"
 
     def fit(
         self,

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -19,6 +17,7 @@ from ..prototypes.estimator import PrototypeClassifier
 from ..prototypes.option_rules import BAND
 from ..validation import Boolean, OneOf, Rule, check_parameters
 from .guide import Guide, nearness, to_numpy
+from .proposals import Leaders, Proposals
 from .weights import WEIGHTS_RULE, weights_of
 
 
@@ -130,7 +129,7 @@ class NearestUnlikeNeighbor(Guide):
         Where rounding could hide a nearer candidate, or a tie, behind the leaders, more of them
         are asked for. So ties go to the first reference row.
         """
-        proposals = self._proposals.take(pool)
+        proposals = self._proposals
         distance = torch.empty(len(x), k, dtype=torch.float64, device=x.device)
         index = torch.empty(len(x), k, dtype=torch.long, device=x.device)
         unsure = torch.arange(len(x), device=x.device)
@@ -140,8 +139,7 @@ class NearestUnlikeNeighbor(Guide):
             block_size = self._block_size(n_leaders, proposals.size)
             for rows in unsure.split(block_size):
                 queries = proposals.standardize(self._weighted(x[rows]).flatten(1))
-                score, best = proposals.leaders(queries, n_leaders)
-                leaders = pool[best]
+                score, leaders = proposals.leaders(queries, pool, n_leaders)
                 squared = self._squared_distance(x[rows], leaders)
                 squared, order = squared.sort(dim=1, stable=True)
                 distance[rows] = squared[:, :k].sqrt()
@@ -178,134 +176,13 @@ class NearestUnlikeNeighbor(Guide):
         """Find the k nearest of `pool` by dynamic time warping; returns distance and index."""
         from aeon.distances import dtw_pairwise_distance
 
-        distance = dtw_pairwise_distance(
-            to_numpy(x),
-            to_numpy(self.candidates_[pool]),
-            window=self.window,
-        )
-        squared = torch.from_numpy(distance).to(x.device)
-        squared, order = squared.sort(dim=1, stable=True)
-        nearest = order[:, :k]
-        return squared[:, :k].sqrt(), pool[nearest]
-
-
-@dataclass(frozen=True)
-class Proposals:
-    """Candidates prepared for a fast search for the nearest ones, by one matrix product.
-
-        ‖x − r‖² = ‖x‖² − 2(x·r − ‖r‖²/2)
-
-    so the nearest candidates r maximize the score x·r − ‖r‖²/2. The product is computed in
-    float32, on data centered and of order 1.
-
-    Parameters
-    ----------
-    center : Tensor of shape (features,)
-        The mean of all candidates.
-    scale : Tensor of shape ()
-        The largest deviation from it.
-    centered : float32 Tensor of shape (m, features)
-        The candidates, centered and divided by the scale.
-    half_norms : float32 Tensor of shape (m,)
-        ‖r‖²/2 of the centered candidates.
-    """
-
-    center: Tensor
-    scale: Tensor
-    centered: Tensor
-    half_norms: Tensor
-
-    #: a sum of d products is off by about √d roundings, hardly ever by this many times as much
-    error_factor = 4.0
-
-    @classmethod
-    def of(cls, flat: Tensor) -> Proposals:
-        """Prepare candidates (m, features)."""
-        center = flat.mean(0)
-        deviations = flat - center
-        tiny = torch.finfo(flat.dtype).tiny
-        scale = deviations.abs().max().clamp_min(tiny)
-        centered = (deviations / scale).float()
-        half_norms = centered.square().sum(1) / 2
-        return cls(center, scale, centered, half_norms)
-
-    @property
-    def size(self) -> int:
-        """Number of features."""
-        return self.centered.shape[1]
-
-    @cached_property
-    def reach(self) -> Tensor:
-        """Largest norm of a candidate."""
-        return self.half_norms.max().mul(2).sqrt()
-
-    def take(self, pool: Tensor) -> Proposals:
-        """Return the candidates at some positions; no copy is made if it is all of them."""
-        if len(pool) == len(self.centered):
-            return self
-        return Proposals(
-            self.center,
-            self.scale,
-            self.centered[pool],
-            self.half_norms[pool],
-        )
-
-    def standardize(self, flat: Tensor) -> Tensor:
-        """Return instances (n, features) in the units of the search, as float64."""
-        return (flat.double() - self.center) / self.scale
-
-    def leaders(
-        self,
-        queries: Tensor,
-        n: int,
-    ) -> tuple[Tensor, Tensor]:
-        """Propose n candidates for each query.
-
-        Parameters
-        ----------
-        queries : Tensor of shape (q, features)
-            Standardized instances.
-        n : int
-            Number of leaders.
-
-        Returns
-        -------
-        score : float32 Tensor of shape (q, n)
-            Their scores, largest first.
-        position : int Tensor of shape (q, n)
-            Their positions, ascending.
-        """
-        scores = torch.addmm(-self.half_norms, queries.float(), self.centered.T)
-        score, position = scores.topk(n, dim=1)
-        return score, position.sort(1).values
-
-    def complete(
-        self,
-        queries: Tensor,
-        kth_squared: Tensor,
-        last_score: Tensor,
-    ) -> Tensor:
-        """Tell for which queries no candidate behind the leaders can be among the nearest.
-
-        Parameters
-        ----------
-        queries : Tensor of shape (q, features)
-            Standardized instances.
-        kth_squared : Tensor of shape (q,)
-            Squared distance to the k-th nearest leader, in the user's units.
-        last_score : Tensor of shape (q,)
-            Score of the last leader.
-
-        Returns
-        -------
-        bool Tensor of shape (q,)
-            True where the scores differ by more than rounding.
-        """
-        epsilon = torch.finfo(self.centered.dtype).eps
-        rounding = self.error_factor * self.size**0.5 * epsilon
-        norm = queries.norm(dim=1)
-        kth_standardized = kth_squared / self.scale.double().square()
-        kth_score = (norm.square() - kth_standardized) / 2
-        error = rounding * (norm + self.reach / 2) * self.reach
-        complete: Tensor = kth_score - last_score > error
-        return complete
+        nearest = Leaders(len(x), k, x.device)
+        block_size = max(1, self.max_elements // len(x))
+        for block in pool.split(block_size):
+            squared = dtw_pairwise_distance(
+                to_numpy(x),
+                to_numpy(self.candidates_[block]),
+                window=self.window,
+            )
+            nearest.add(-torch.from_numpy(squared).to(x.device), block)
+        return (-nearest.score).sqrt(), nearest.position

@@ -3,8 +3,9 @@
 from ..deprecation import renamed_attributes
 from .aggregation import aggregate
 from .evaluation import evaluate, list_metrics
-from .inputs import MetricInputs, Reference
+from .inputs import MetricInputs
 from .metric import Metric
+from .reference import Reference
 from .scores import Scores
 from .stability import NoiseSurvival
 

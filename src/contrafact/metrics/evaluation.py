@@ -17,10 +17,11 @@ from .behavior import BEHAVIOR
 from .counterfactual_sets import SETS
 from .distance import DISTANCE
 from .economy import ECONOMY
-from .inputs import MetricInputs, Reference
+from .inputs import MetricInputs
 from .metric import Metric
 from .plausibility import PLAUSIBILITY
 from .realism import REALISM
+from .reference import Reference
 from .scores import OTHER_COLUMNS, Scores
 from .stability import STABILITY
 from .validity import COST, VALIDITY

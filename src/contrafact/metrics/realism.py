@@ -15,9 +15,10 @@ from ..engine.result import Counterfactuals, as_numpy
 from ..models.classifier import Array
 from ..numerics import RealDifferences, channel_correlations
 from .distance import nearest
-from .inputs import MetricInputs, Reference
+from .inputs import MetricInputs
 from .metric import Metric, flat_arrays, instance_shape
 from .real_windows import RealWindows
+from .reference import Reference
 
 #: entries of correlation matrices held at once, which bounds memory
 MAX_ELEMENTS = 2**22

@@ -1,7 +1,8 @@
 """Trained models behind one interface: adapters, differentiable twins, reading of model files."""
 
 from ..deprecation import renamed_attributes
-from .classifier import Classifier, as_classifier
+from .adapters import as_classifier
+from .classifier import Classifier
 from .committee import Committee
 from .verdict import Verdict
 

@@ -12,8 +12,9 @@ from torch import Tensor
 from typing_extensions import override
 
 from ..validation import Instance, Satisfies, brief, check_parameters
+from .adapters import as_classifier
 from .class_labels import label_index
-from .classifier import Array, Classifier, Rows, as_classifier
+from .classifier import Array, Classifier, Rows
 from .reshaped import Reshaped
 from .tabular import Tabular
 from .verdict import Verdict, lead

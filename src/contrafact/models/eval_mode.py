@@ -52,7 +52,7 @@ class EvalModule:
         hooked = _HOOKED.get() or {}
         if id(self) in hooked:
             return hooked[id(self)](x)
-        if not any(part.training for part in self.module.modules()):
+        if not _in_training(self.module):
             return self.module(x)
         copied = self._copy()
         if copied is not None:
@@ -170,7 +170,7 @@ def in_eval_mode(module: Module, name: str) -> Module:
     ValueError
         If the module is in train mode and cannot be copied.
     """
-    if not any(part.training for part in module.modules()):
+    if not _in_training(module):
         return module
     copied = eval_copy(module)
     if copied is None:
@@ -178,6 +178,17 @@ def in_eval_mode(module: Module, name: str) -> Module:
             f"{name} is in train mode and cannot be copied; call {name}.eval() before."
         )
     return cast(Module, copied)
+
+
+def _in_training(module: nn.Module) -> bool:
+    """Return whether any part is in train mode; faster than `modules()`, since asked every time."""
+    parts = [module]
+    while parts:
+        part = parts.pop()
+        if part.training:
+            return True
+        parts.extend(child for child in part._modules.values() if child is not None)
+    return False
 
 
 def _acts_on_switching(module: nn.Module) -> bool:

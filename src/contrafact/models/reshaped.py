@@ -7,9 +7,10 @@ from typing_extensions import override
 
 from .classifier import PROBE_ROWS, Array, Classifier, Rows
 from .verdict import Verdict
+from .wrapper import Wrapper
 
 
-class Reshaped(Classifier):
+class Reshaped(Wrapper):
     """Ask a classifier in the shape it was trained on.
 
     Parameters
@@ -21,28 +22,11 @@ class Reshaped(Classifier):
     """
 
     def __init__(self, inner: Classifier, shape: tuple[int, ...]) -> None:
-        self.inner = inner
+        super().__init__(inner)
         self.shape = shape
-        super().__init__(inner._classes, inner.batch_size)
         self.differentiable = inner.differentiable
         self.dtype = inner.dtype
         self.device = inner.device
-        self.rows_per_evaluation = inner.rows_per_evaluation
-        self.rows_per_verdict = inner.rows_per_verdict
-        self.remarks = inner.remarks
-
-    @property
-    def _classes(self) -> Array | None:
-        return self.inner._classes
-
-    @_classes.setter
-    def _classes(self, classes: Array | None) -> None:
-        self.inner._classes = classes
-
-    @property
-    @override
-    def feature_names(self) -> list[str] | None:
-        return self.inner.feature_names
 
     def _inside(self, x: Tensor) -> Tensor:
         """Bring rows into the inner shape."""

@@ -14,6 +14,7 @@ from .classifier import Array, Classifier, Rows
 from .tabular_twins import make_tabular_twin
 from .torch_adapter import TorchClassifier
 from .verdict import Verdict
+from .wrapper import Wrapper
 
 #: reference rows on which a twin is compared with its model
 COMPARED_ROWS = 16
@@ -21,7 +22,7 @@ COMPARED_ROWS = 16
 NAMES = ("feature_names_in_", "feature_names_")
 
 
-class Tabular(Classifier):
+class Tabular(Wrapper):
     """Ask a model of tables about points of a `TableSpace`.
 
     A point is brought to the nearest row of the table's schema, and the model is asked about the
@@ -37,27 +38,10 @@ class Tabular(Classifier):
     """
 
     def __init__(self, inner: Classifier, space: TableSpace) -> None:
-        self.inner = inner
+        super().__init__(inner)
         self.space = space
-        super().__init__(inner._classes, inner.batch_size)
-        self.rows_per_evaluation = inner.rows_per_evaluation
-        self.rows_per_verdict = inner.rows_per_verdict
-        self.remarks = inner.remarks
         self.takes_frames: bool | None = None
         self._twin: Callable[[Tensor], Tensor] | None = None
-
-    @property
-    def _classes(self) -> Array | None:
-        return self.inner._classes
-
-    @_classes.setter
-    def _classes(self, classes: Array | None) -> None:
-        self.inner._classes = classes
-
-    @property
-    @override
-    def feature_names(self) -> list[str] | None:
-        return self.inner.feature_names
 
     @override
     def _evaluate(self, x: Tensor) -> Verdict:

@@ -87,6 +87,8 @@ class Verdict:
         Verdict
             About the rows of all parts, in this order.
         """
+        if len(parts) == 1:
+            return parts[0]
         return Verdict(
             torch.cat([part.proba for part in parts]),
             torch.cat([part.label for part in parts]),

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from ..validation import brief
-from .frames import FrameForm
+from .frame_forms import FrameForm
 from .plain_values import from_plain, to_plain
 
 #: types of polars that their name tells whole

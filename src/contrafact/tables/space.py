@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -10,17 +9,15 @@ import torch
 from torch import Tensor
 
 from .columns import Column
-from .frames import Array, Chosen
+from .frame_forms import Chosen
+from .frames import Array
+from .grids import Grid
 from .table import Table, decode_column
 
 #: distance of two categories is 1: one coordinate falls by this much, another rises by it
 CATEGORY = 0.5**0.5
 #: unit of fixed columns, a power of 2 that is lost in every distance
 FIXED_UNIT = 2.0**-500
-#: numbers that are not rounded to decimal places lie on a grid this much finer than their unit
-FINE_GRID = 2.0**-26
-#: and their size: what is left for errors of rounding
-FLOAT_GRID = 2.0**-50
 
 
 class TableSpace:
@@ -106,11 +103,8 @@ class TableSpace:
         self._line_places = self._first[self._lines]
         self._center = _numbers([column.center for column in columns])
         self._unit = _numbers([column.scale / column.cost for column in columns])
-        self._step = _numbers([_step(column) for column in columns])
-        self._factor = _numbers([_decimal_factor(self, i) for i in lines])
-        self._fine = _numbers([_fine_grid(column) for column in columns])
+        self._grid = Grid.of(self.table, lines)
         self._is_boolean = torch.tensor([bool(column.levels) for column in columns])
-        self._single = torch.tensor([self.table.form.is_single(i) for i in lines], dtype=torch.bool)
         gaps = [place for place, column in enumerate(columns) if column.missing]
         self._gap_lines = torch.tensor(gaps, dtype=torch.long)
         self._gap_places = self._line_places[self._gap_lines] + 1
@@ -299,18 +293,9 @@ class TableSpace:
         u = x[:, self._line_places]
         gap = torch.zeros_like(u)
         gap[:, self._gap_lines] = x[:, self._gap_places] / self._gap_unit
-        value = self._on_grid(u / (1 - gap).clamp_min(0.5) * self._unit + self._center)
+        value = self._grid.nearest(u / (1 - gap).clamp_min(0.5) * self._unit + self._center)
         value = torch.where(self._is_boolean, value.clamp(0, 1), value)
         return value.masked_fill(gap >= 0.5, torch.nan)
-
-    def _on_grid(self, value: Tensor) -> Tensor:
-        """Round numbers, (n, lines), to the grids of their columns; infinite ones stay."""
-        fine = (value / self._fine).round() * self._fine
-        stepped = self._center + self._step * _nearest((value - self._center) / self._step)
-        value = torch.where(self._step > 0, stepped, fine)
-        rounded = _nearest(value * self._factor) / self._factor
-        value = torch.where(self._factor > 0, rounded, value)
-        return torch.where(self._single, value.float().double(), value)
 
     def inward(self, bounds: Tensor, *, up: bool) -> Tensor:
         """Round bounds to values that their columns can have.
@@ -327,18 +312,8 @@ class TableSpace:
         Tensor of float64, shape (n, columns)
             The nearest values within the bounds.
         """
-        given = bounds[:, self._lines]
-        sign = 1.0 if up else -1.0
-        width = torch.where(self._factor > 0, 1 / self._factor, self._fine)
-        width = torch.where(self._step > 0, self._step, width)
-        nearest = self._on_grid(given)
-        # Steps of single precision may be wider than those of the grid.
-        wide = torch.where(self._single, torch.maximum(width, given.abs() * 2.0**-22), width)
-        is_outside = sign * (given - nearest) > 1e-9 * width
         found = bounds.clone()
-        found[:, self._lines] = torch.where(
-            is_outside, self._on_grid(nearest + sign * wide), nearest
-        )
+        found[:, self._lines] = self._grid.inward(bounds[:, self._lines], up=up)
         return found
 
     def single_moves(self, base: Tensor) -> Tensor:
@@ -382,7 +357,7 @@ class TableSpace:
         columns = []
         for values, column in zip(codes.numpy().T, self.schema, strict=True):
             decoded = decode_column(values, column, self.table.fixed)
-            numbers = _as_numbers(decoded) if isinstance(decoded, Chosen) else decoded
+            numbers = decoded.numbers() if isinstance(decoded, Chosen) else decoded
             if numbers is None:
                 return None
             columns.append(numbers)
@@ -416,43 +391,5 @@ def _width(column: Column) -> int:
     return 1 + (column.missing and column.kind != "fixed")
 
 
-def _step(column: Column) -> float:
-    """Return the width of a column's grid; 0 where it has none."""
-    return 1.0 if column.levels else column.step or 0.0
-
-
-def _decimal_factor(space: TableSpace, i: int) -> float:
-    """Return 10 to the power of the decimal places of a column; 0 where it is not rounded."""
-    column = space.schema.columns[i]
-    if space.table.form.is_integer(i):
-        return 1.0
-    return 0.0 if column.decimals is None else 10.0**column.decimals
-
-
-def _nearest(steps: Tensor) -> Tensor:
-    """Round to whole numbers; what lies in the middle goes up, errors of rounding apart.
-
-    The middle between two values of a grid is met often, in bisections. By `round` it would depend
-    on the unit and the origin of the grid which of them is taken.
-    """
-    return (steps + (0.5 + 1e-9)).floor()
-
-
-def _fine_grid(column: Column) -> float:
-    """Return the width of the grid of numbers that are not rounded otherwise, a power of 2."""
-    bounds = [abs(bound) for bound in (column.lower, column.upper) if math.isfinite(bound)]
-    largest = max([abs(column.center), *bounds])
-    width = max(FINE_GRID * column.scale, FLOAT_GRID * largest)
-    return 2.0 ** math.floor(math.log2(width))
-
-
 def _numbers(values: list[float]) -> Tensor:
     return torch.tensor(values, dtype=torch.float64)
-
-
-def _as_numbers(chosen: Chosen) -> Array | None:
-    """Return chosen values as numbers; None where they are texts."""
-    if not all(isinstance(value, (int, float, np.number)) for value in chosen.values):
-        return None
-    values = np.array([*map(float, chosen.values), np.nan])
-    return np.asarray(values[chosen.positions])

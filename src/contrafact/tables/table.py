@@ -11,7 +11,8 @@ import numpy as np
 
 from ..validation import brief
 from .columns import Column
-from .frames import Array, Chosen, FrameForm, RawColumn, is_frame, read_columns
+from .frame_forms import Chosen, FrameForm
+from .frames import Array, RawColumn, is_frame, read_columns
 from .schema import Schema
 
 

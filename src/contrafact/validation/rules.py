@@ -1,79 +1,18 @@
-"""Declarative checks of parameters: one rule per name, one form of message for all.
-
-A class lists its rules once and the base class checks them before any work:
-
-    rules = {"learning_rate": Real(above=0), "max_iter": Integer(at_least=1)}
-
-Rules combine with "|": `Integer(at_least=1) | Nothing()`.
-"""
+"""Rules: what the value of a parameter may be, one class per kind of value."""
 
 from __future__ import annotations
 
 import inspect
 import math
 import os
-import reprlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from typing_extensions import override
 
-#: length of what an error message says of a value
-MOST_LETTERS = 200
-#: size of a whole number, with its sign; torch computes with no larger ones
-MOST_BITS = 64
-#: libraries whose objects with many entries are described by their shape
-_ARRAY_LIBRARIES = ("numpy", "pandas", "scipy", "torch")
-
-
-class _BriefRepr(reprlib.Repr):
-    """Describe any value in one short line, also one whose own `__repr__` is long or raises."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.maxstring = 80
-        self.maxother = 120
-
-    @override
-    def repr1(self, x: Any, level: int) -> str:
-        if type(x).__module__.partition(".")[0] in _ARRAY_LIBRARIES:
-            shape = tuple(getattr(x, "shape", ()))
-            if math.prod(shape) > self.maxlist:
-                return f"{type(x).__name__} of shape {shape}"
-        return " ".join(super().repr1(x, level).split())
-
-    @override
-    def repr_int(self, x: int, level: int) -> str:
-        # Python refuses to write out numbers of more than 4300 digits.
-        if x.bit_length() > 128:
-            return f"a whole number of {x.bit_length()} bits"
-        if x.bit_length() >= MOST_BITS:
-            return f"{x!r}, more than an integer of {MOST_BITS} bits holds"
-        return repr(x)
-
-
-def brief(value: Any) -> str:
-    """Describe a value that was given, for an error message.
-
-    Parameters
-    ----------
-    value : object
-        Anything, also a large array, or an object whose `__repr__` raises.
-
-    Returns
-    -------
-    str
-        Its `repr` where that is short, else the beginning of it or its kind and shape; one line.
-
-    Examples
-    --------
-    >>> brief(0.5), brief(np.zeros((1000, 3)))
-    ('0.5', 'ndarray of shape (1000, 3)')
-    """
-    words = _BriefRepr().repr(value)
-    return words if len(words) <= MOST_LETTERS else f"{words[:MOST_LETTERS]}..."
+from .descriptions import MOST_BITS
 
 
 class Rule(ABC):
@@ -127,10 +66,10 @@ class Real(Rule):
 
     Parameters
     ----------
-    above, below : float, optional
-        Exclusive bounds.
-    at_least, at_most : float, optional
-        Inclusive bounds.
+    above, at_least : float, optional
+        Lower bound, exclusive or inclusive.
+    below, at_most : float, optional
+        Upper bound, exclusive or inclusive.
     finite : bool, default=True
         Refuse infinite values.
     """
@@ -199,7 +138,17 @@ def _as_text(number: float) -> str:
 
 
 class Integer(Real):
-    """Accept a whole number within an interval; booleans are refused."""
+    """Accept a whole number within an interval; booleans are refused.
+
+    Parameters
+    ----------
+    above, at_least : float, optional
+        Lower bound, exclusive or inclusive.
+    below, at_most : float, optional
+        Upper bound, exclusive or inclusive.
+    finite : bool, default=True
+        Has no effect: whole numbers are finite.
+    """
 
     kind = (int, np.integer)
     noun = "a whole number"
@@ -384,35 +333,3 @@ class Satisfies(Rule):
     @override
     def __str__(self) -> str:
         return self.noun
-
-
-def check_parameters(owner: str, rules: Mapping[str, Rule], values: Mapping[str, Any]) -> None:
-    """Check values against the rules of their names.
-
-    Parameters
-    ----------
-    owner : str
-        What the parameters belong to; starts the message.
-    rules : mapping of str to Rule
-        The rule of each name; a rule without a value is skipped.
-    values : mapping of str to object
-        The values given; values without a rule are accepted.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For the first value that its rule does not accept; TypeError where only objects of a
-        certain class are accepted.
-
-    Examples
-    --------
-    >>> check_parameters("CELS", {"max_iter": Integer(at_least=1)}, {"max_iter": 0})
-    Traceback (most recent call last):
-    ValueError: CELS: max_iter must be a whole number at least 1, got 0.
-    """
-    for name, rule in rules.items():
-        if name not in values:
-            continue
-        value = values[name]
-        if not rule.accepts(value):
-            raise rule.error(f"{owner}: {name} must be {rule}, got {brief(value)}.")

@@ -1,0 +1,205 @@
+"""Forms of data frames: make frames of pandas and polars like a given one, of plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import narwhals as nw
+import numpy as np
+
+from .frames import MICROSECONDS_PER_DAY, Array
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Values of a column that are chosen from a list.
+
+    Parameters
+    ----------
+    values : list
+        What there is to choose from.
+    positions : array of int, shape (n,)
+        Which value stands in each row; -1 where it is missing.
+    """
+
+    values: list[Any]
+    positions: Array
+
+    def numbers(self) -> Array | None:
+        """Return the values as numbers, NaN where missing; None where some are no numbers."""
+        if not all(isinstance(value, (int, float, np.number)) for value in self.values):
+            return None
+        values = np.array([*map(float, self.values), np.nan])
+        return np.asarray(values[self.positions])
+
+
+@dataclass(frozen=True)
+class FrameForm:
+    """How to make frames like a given one.
+
+    Parameters
+    ----------
+    library : {"pandas", "polars"}
+        Where the frame comes from.
+    labels : tuple
+        Labels of the columns, as the frame has them.
+    dtypes : tuple
+        Their types, as the library names them.
+    label_names : tuple, default=()
+        Names of the labels themselves, for pandas.
+    gaps : tuple, default=()
+        What stands for a missing value in each column, where its type leaves a choice.
+    """
+
+    library: Literal["pandas", "polars"]
+    labels: tuple[Any, ...]
+    dtypes: tuple[Any, ...]
+    label_names: tuple[Any, ...] = ()
+    gaps: tuple[Any, ...] = ()
+
+    @classmethod
+    def of(cls, frame: Any) -> FrameForm:
+        """Return the form of a frame."""
+        labels, dtypes = tuple(frame.columns), tuple(frame.dtypes)
+        if nw.dependencies.is_polars_dataframe(frame):
+            return cls("polars", labels, dtypes, gaps=tuple(map(_polars_gap, frame)))
+        series = [frame.iloc[:, position] for position in range(len(labels))]
+        gaps = tuple(map(_pandas_gap, series))
+        return cls("pandas", labels, dtypes, tuple(frame.columns.names), gaps)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns, as text."""
+        return tuple(str(label) for label in self.labels)
+
+    def is_single(self, column: int) -> bool:
+        """Return whether a column holds floats of single precision or less."""
+        name = str(self.dtypes[column]).lower()
+        return name.startswith(("float32", "float16"))
+
+    def is_integer(self, column: int) -> bool:
+        """Return whether a column holds whole numbers by its type."""
+        return str(self.dtypes[column]).lower().startswith(("int", "uint"))
+
+    def is_date(self, column: int) -> bool:
+        """Return whether a column holds dates or moments by its type."""
+        return str(self.dtypes[column]).lower().startswith(("date", "timestamp"))
+
+    def build(self, columns: Sequence[Array | Chosen], index: Any = None) -> Any:
+        """Make a frame.
+
+        Parameters
+        ----------
+        columns : sequence of array of shape (n,), or Chosen
+            In the order of the labels: numbers with NaN where missing (dates in days), or values
+            that are chosen from a list.
+        index : array of shape (n,), optional
+            Labels of the rows, for pandas.
+
+        Returns
+        -------
+        pandas.DataFrame or polars.DataFrame
+            With the labels and types of the form.
+        """
+        if self.library == "polars":
+            return _polars_frame(self, columns)
+        import pandas as pd
+
+        gaps = self.gaps or (None,) * len(self.labels)
+        values = [
+            _pandas_values(column, dtype, gap)
+            for column, dtype, gap in zip(columns, self.dtypes, gaps, strict=True)
+        ]
+        frame = pd.DataFrame(dict(enumerate(values)))
+        frame.columns = pd.Index(self.labels)
+        if self.label_names:
+            frame.columns.names = list(self.label_names)
+        if index is not None:
+            frame.index = index
+        return frame
+
+
+def _pandas_gap(series: Any) -> Any:
+    """Return what stands for a missing value in a column of pandas that holds Python objects."""
+    if series.dtype != object:
+        return None
+    missing = series[series.isna()]
+    return missing.iloc[0] if len(missing) else np.nan
+
+
+def _polars_gap(series: Any) -> float | None:
+    """Return NaN for a column of polars in which numbers are NaN and none is null."""
+    has_nan = series.dtype.is_float() and bool(series.is_nan().any())
+    return np.nan if has_nan and series.null_count() == 0 else None
+
+
+def _pandas_values(column: Array | Chosen, dtype: Any, gap: Any) -> Any:
+    """Convert a column to a type of pandas."""
+    import pandas as pd
+
+    is_missing = column.positions < 0 if isinstance(column, Chosen) else np.isnan(column)
+    if is_missing.any() and isinstance(dtype, np.dtype) and dtype.kind in "iub":
+        # These types have no missing values; pandas itself uses others then.
+        dtype = np.dtype(object if dtype.kind == "b" else np.float64)
+        gap = np.nan
+    if isinstance(column, Chosen):
+        # The few values are converted, then repeated: that keeps any type, and is fast.
+        values = pd.Series(
+            [*column.values, gap] if is_missing.any() else column.values, dtype=object
+        )
+        return pd.Series(values.astype(dtype).array.take(column.positions), dtype=dtype)
+    if dtype.kind == "M":
+        moments = pd.DatetimeIndex(_moments(column))
+        is_zoned = getattr(dtype, "tz", None) is not None
+        return pd.Series((moments.tz_localize("UTC") if is_zoned else moments).astype(dtype))
+    if dtype.kind == "O":
+        return pd.Series(_as_objects(column, gap), dtype=object)
+    whole = np.rint(column) if dtype.kind in "iub" else column
+    if isinstance(dtype, np.dtype):
+        return whole.astype(dtype)
+    nullable = pd.Series(pd.array(whole, dtype="Int64" if dtype.kind in "iub" else "Float64"))
+    return nullable.astype(dtype)
+
+
+def _as_objects(column: Array, gap: Any) -> Array:
+    """Return numbers as Python objects; dates of a column of objects are not changed."""
+    values = column.astype(object)
+    values[np.isnan(column)] = gap
+    return values
+
+
+def _polars_frame(form: FrameForm, columns: Sequence[Array | Chosen]) -> Any:
+    """Make a frame of polars."""
+    import polars as pl
+
+    gaps = form.gaps or (None,) * len(form.labels)
+    series = []
+    for label, dtype, gap, column in zip(form.labels, form.dtypes, gaps, columns, strict=True):
+        if isinstance(column, Chosen):
+            values = pl.Series(label, [*column.values, gap], dtype=_universal(dtype), strict=False)
+            positions = np.where(column.positions < 0, len(column.values), column.positions)
+            series.append(values.gather(positions).cast(dtype))
+        elif dtype.is_temporal():
+            moments = pl.Series(label, _moments(column)).cast(_universal(dtype))
+            series.append(moments.cast(dtype))
+        else:
+            numbers = pl.Series(label, column, nan_to_null=gap is None)
+            series.append((numbers.round() if dtype.is_integer() else numbers).cast(dtype))
+    return pl.DataFrame(series)
+
+
+def _universal(dtype: Any) -> Any:
+    """Return the type of moments in UTC for that of moments in a time zone; others stay."""
+    if getattr(dtype, "time_zone", None) is None:
+        return dtype
+    return type(dtype)(dtype.time_unit, "UTC")
+
+
+def _moments(days: Array) -> Array:
+    """Convert days since 1970 to moments, to the microsecond."""
+    microseconds = np.rint(np.nan_to_num(days) * MICROSECONDS_PER_DAY).astype(np.int64)
+    moments: Array = microseconds.astype("datetime64[us]")
+    moments[np.isnan(days)] = np.datetime64("NaT")
+    return moments
