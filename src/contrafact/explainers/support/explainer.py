@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, ClassVar, Literal, final
 
 import numpy as np
@@ -16,6 +16,7 @@ from sklearn.exceptions import NotFittedError
 from torch import Tensor
 from typing_extensions import Self
 
+from ...data.archives import MAX_BYTES
 from ...data.dataset import as_labels
 from ...deprecation import renamed_value
 from ...engine import Budget, Candidates, Constraints, Counterfactuals, Request, Tags, Tasks
@@ -26,6 +27,7 @@ from ...engine.isolation import describe_exception, isolate
 from ...engine.limits import Limits
 from ...engine.opening import open_request
 from ...engine.progress import row_progress
+from ...engine.provenance import provenance_of
 from ...engine.request import RULES as REQUEST_RULES
 from ...engine.request import OnError, Refinement
 from ...models.class_labels import read_targets
@@ -39,19 +41,12 @@ from ...process_state import keeping_random_numbers
 from ...search.refinement import refiner
 from ...tables import Schema
 from ...validation import Rule, check_parameters
+from .explainer_files import load_explainer, save_explainer
 from .options import search_options
 from .reference_classes import check_classes
 
 #: numbers a method works on at once; larger requests are split, which changes no result
 MAX_ELEMENTS = 2**23
-
-
-def _ignore(finished: int) -> None:
-    """Show no progress."""
-
-
-#: in place of a progress bar
-SILENT = nullcontext(_ignore)
 
 
 class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
@@ -117,9 +112,12 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
         """Return the committee of a request that names none."""
         return None
 
-    def _searches_option_by_option(self) -> bool:
-        """Whether k > 1 counterfactuals of rows of tables are k searches, see `search_options`."""
-        return True
+    def _option_search(self) -> Literal["one by one", "together", "own"]:
+        """Return how k > 1 counterfactuals of rows of tables are found.
+
+        By k searches or one for all, both completed by `search_options`; or by the method alone.
+        """
+        return "one by one"
 
     @classmethod
     def _get_test_params(cls) -> list[dict[str, Any]]:
@@ -160,6 +158,26 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
         self
             The fitted explainer.
         """
+        before = dict(self.__dict__)
+        try:
+            self._open(model, X, y, modality, schema)
+            x, labels = self._reference
+            with class_order_checked(self.classifier_, x, labels):
+                self._fit(x, labels)
+        except BaseException:
+            self.__dict__ = before  # an explainer that was fitted before stays usable
+            raise
+        return self
+
+    def _open(
+        self,
+        model: Any,
+        X: Any,
+        y: Any,
+        modality: Modality | None,
+        schema: Schema | None,
+    ) -> None:
+        """Read the reference data, and see that the model answers for it."""
         self._check_all_parameters()
         instances = read_instances(X, "X", modality, self.tags.modalities, schema=schema)
         if len(instances) == 0:
@@ -176,22 +194,73 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
         classifier.infer_classes(x, labels)
         if self.tags.reference:
             check_classes(classifier, labels)
-        before = dict(self.__dict__)
         self.classifier_ = classifier
         self.shape_ = instances.shape
         self.modality_ = instances.modality
         self.space_ = instances.space
         self._names = None if instances.names is None else instances.names.tolist()
+        self._channel_added = instances.channel_added
         self._reference = (x, labels)
         self._differences: RealDifferences | None = None
         self.__dict__.pop("committee_", None)
-        try:
-            with class_order_checked(classifier, x, labels):
-                self._fit(x, labels)
-        except BaseException:
-            self.__dict__ = before  # an explainer that was fitted before stays usable
-            raise
-        return self
+
+    def save(self, path: str | Path) -> Path:
+        """Write the fitted explainer to an .npz file, so that `load` spares another `fit`.
+
+        It holds the parameters, the reference data and what was fitted, without pickled objects
+        and without the model. A committee is left out and made again when it is needed.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file; ".npz" is added where it is missing.
+
+        Returns
+        -------
+        Path
+            The file written.
+
+        Raises
+        ------
+        NotFittedError
+            If the explainer is not fitted.
+        TypeError
+            If a parameter is an object that cannot be stored.
+        """
+        self._check_is_fitted()
+        return save_explainer(self, path)
+
+    @staticmethod
+    def load(path: str | Path, model: Any, *, max_bytes: int = MAX_BYTES) -> Explainer:
+        """Read a fitted explainer from a file; no code of the file runs.
+
+        Parameters
+        ----------
+        path : str or Path
+            A file that `save` wrote with the same version of contrafact.
+        model : object
+            The model that it was fitted to; anything `as_classifier` takes.
+        max_bytes : int, default=4 GiB
+            How many bytes the arrays of the file may take.
+
+        Returns
+        -------
+        Explainer
+            Of the class that was saved, ready to explain.
+
+        Raises
+        ------
+        ValueError
+            If the file is damaged or of another version, or the model has other classes.
+
+        Examples
+        --------
+        >>> import contrafact as cf
+        >>> path = cf.LineSearch().fit(model, X_train, y_train).save("explainer.npz")
+        >>> len(Explainer.load(path, model).explain(X_test[:3]))
+        3
+        """
+        return load_explainer(path, model, max_bytes)
 
     @final
     @keeping_random_numbers()
@@ -247,9 +316,7 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
         Counterfactuals
             One row per counterfactual; `valid` is what the model says of it.
         """
-        if not hasattr(self, "classifier_"):
-            name = type(self).__name__
-            raise NotFittedError(f"{name} is not fitted; call fit(model, X, y) first.")
+        self._check_is_fitted()
         self._check_all_parameters()
         check_parameters("explain", REQUEST_RULES, {"progress": progress})
         request = Request(
@@ -275,8 +342,9 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
             self.classifier_.rows_per_verdict,
             start,
         )
+        n = len(instances)
         size = max(1, MAX_ELEMENTS // int(np.prod(self.shape_)))
-        with row_progress(len(instances), type(self).__name__) if progress else SILENT as advance:
+        with row_progress(n, type(self).__name__, show=progress) as advance:
             parts = [
                 self._explain_part(
                     request,
@@ -287,13 +355,14 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
                     advance,
                     limits,
                 )
-                for rows in split_rows(len(instances), size)
+                # No rows are one empty part.
+                for rows in np.split(np.arange(n), range(size, n, size))
             ]
         return assemble(
             parts,
             instances,
             self.classifier_,
-            self._provenance(request),
+            provenance_of(self, self.classifier_, request),
             seconds=time.perf_counter() - start,
         )
 
@@ -331,9 +400,9 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
 
         def work(positions: Tensor) -> Candidates:
             tasks = Tasks.start(oracle, pending[positions])
-            if tasks.space is None or tasks.k == 1 or not self._searches_option_by_option():
+            if tasks.space is None or tasks.k == 1 or self._option_search() == "own":
                 return search(tasks)
-            return search_options(search, tasks)
+            return search_options(search, tasks, together=self._option_search() == "together")
 
         done = isolate(work, len(pending), request.on_error)
         for position, error in done.exceptions.items():
@@ -360,6 +429,11 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
             x, labels = self._reference
             self.committee_ = make_committee(self.classifier_, x, labels, self.modality_)
         return self.committee_
+
+    def _check_is_fitted(self) -> None:
+        if not hasattr(self, "classifier_"):
+            name = type(self).__name__
+            raise NotFittedError(f"{name} is not fitted; call fit(model, X, y) first.")
 
     def _check_info(self, candidates: Candidates) -> None:
         undeclared = set(candidates.info) - set(self.info_keys)
@@ -398,26 +472,3 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
         channels = instances.shape[0]
         if not self.tags.multivariate and instances.modality != "row" and channels > 1:
             raise ValueError(f"{type(self).__name__} takes one channel only, X has {channels}.")
-
-    def _provenance(self, request: Request) -> dict[str, Any]:
-        from ... import __version__
-
-        plain = (int, float, str, bool, type(None))
-        parameters = {
-            name: value if isinstance(value, plain) else repr(value)
-            for name, value in self.get_params(deep=False).items()
-        }
-        provenance = {
-            "method": type(self).__name__,
-            "parameters": parameters,
-            "version": __version__,
-            "seed": request.seed,
-            "options": request.describe(),
-        }
-        remarks = self.classifier_.remarks.texts
-        return {**provenance, "remarks": list(remarks)} if remarks else provenance
-
-
-def split_rows(n: int, size: int) -> list[Array]:
-    """Return the numbers 0, ..., n - 1 in parts of at most `size`; no rows are one empty part."""
-    return np.split(np.arange(n), range(size, n, size))
