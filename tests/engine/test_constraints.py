@@ -230,3 +230,10 @@ def test_results_keep_a_slope_limit_per_channel():
     assert steps[:, 1].max() > 0.3
     free = explainer.explain(X, constraints=cf.Constraints(max_step=np.inf))
     np.testing.assert_array_equal(free.X_cf, explainer.explain(X).X_cf)
+
+
+def test_only_what_was_given_is_printed():
+    assert repr(Constraints()) == "Constraints()"
+    limits = Constraints(upper=3.0, frozen=np.zeros(1000, dtype=bool), increasing=["age"])
+    shown = "upper=3.0, frozen=ndarray of shape (1000,), increasing=['age']"
+    assert repr(limits) == f"Constraints({shown})"

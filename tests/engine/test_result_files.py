@@ -141,7 +141,7 @@ def test_what_cannot_be_saved_is_named(tmp_path):
     dtype = pd.ArrowDtype(pyarrow.dictionary(pyarrow.int32(), pyarrow.string()))
     frame = pd.DataFrame({"a": pd.Series(["x", "y"], dtype=dtype), "b": [1, 2]})
     with pytest.raises(ValueError, match=r"column 'a': dtype .* cannot be saved"):
-        plain_types.form_to_plain(cf.tables.frames.FrameForm.of(frame))
+        plain_types.form_to_plain(cf.tables.frame_forms.FrameForm.of(frame))
 
 
 def altered(saved, folder, change):

@@ -21,7 +21,8 @@ from scipy.ndimage import gaussian_filter
 
 from ..data.arrays import finite_array
 from ..data.dataset import Dataset
-from ..models.classifier import Array, Classifier, as_classifier
+from ..models.adapters import as_classifier
+from ..models.classifier import Array, Classifier
 from ..validation import Integer, OneOf, Real, check_parameters
 from .matched_filter import MatchedFilter
 

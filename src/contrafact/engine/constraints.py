@@ -148,6 +148,12 @@ class Constraints:
                     f"of column names, got dtype {dtype}."
                 )
 
+    def __repr__(self) -> str:
+        given = [
+            f"{name}={brief(value)}" for name, value in vars(self).items() if value is not None
+        ]
+        return f"Constraints({', '.join(given)})"
+
     def _read(self, name: str) -> Array | None:
         """Return a limit as an array of float64; None where there is none."""
         value = getattr(self, name)

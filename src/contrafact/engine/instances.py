@@ -12,7 +12,8 @@ from torch import Tensor
 
 from ..data.arrays import for_torch
 from ..data.cleaning import as_float, describe_nonfinite
-from ..models.classifier import Array, Classifier, as_classifier
+from ..models.adapters import as_classifier
+from ..models.classifier import Array, Classifier
 from ..models.reshaped import Reshaped
 from ..models.tabular import Tabular
 from ..tables import Schema, Table, TableSpace, check_columns, is_frame

@@ -97,36 +97,6 @@ class Limits(ABC):
         """Return the limits of some instances, in their order; most limits hold for all."""
         return self
 
-    def keeping(self, parts: Tensor) -> Self:
-        """Return limits under which some parts of each instance stay as they are.
-
-        Parameters
-        ----------
-        parts : Tensor of bool, shape (n, parts)
-            Columns and one-hot groups, by instance.
-
-        Returns
-        -------
-        Limits
-            Limits of the rows of a table; arrays have no parts.
-        """
-        raise NotImplementedError
-
-    def within(self, lower: Tensor, upper: Tensor) -> Self:
-        """Return limits under which the values of each instance have a narrower range.
-
-        Parameters
-        ----------
-        lower, upper : Tensor of float64, shape (n, columns)
-            Range of changed values, by instance; infinite where it is not narrower.
-
-        Returns
-        -------
-        Limits
-            Limits of the rows of a table; arrays have no columns.
-        """
-        raise NotImplementedError
-
     def allows(self, x_cf: Tensor, x: Tensor) -> Tensor:
         """Return the mask of the candidates that keep every limit."""
         kept = self.check(x_cf, x)

@@ -18,14 +18,22 @@ class RowReports:
         The request.
     row : Tensor of shape (n,)
         Instance each task belongs to.
+    is_narrowed : bool
+        Whether limits of their own apply to the tasks, see `Tasks.keeping`.
     """
 
     if TYPE_CHECKING:
         oracle: Oracle
         row: Tensor
 
+        @property
+        def is_narrowed(self) -> bool:
+            """Whether limits of their own apply to the tasks."""
+
     def refuse(self, which: Tensor, reason: str) -> None:
         """Say why not all that was asked can be done for some tasks.
+
+        Searches within narrower limits than those of the request say nothing about the request.
 
         Parameters
         ----------
@@ -34,7 +42,8 @@ class RowReports:
         reason : str
             Ends in the message of the result.
         """
-        self.oracle.states.refuse(self.row[which], reason)
+        if not self.is_narrowed:
+            self.oracle.states.refuse(self.row[which], reason)
 
     def fail(
         self,

@@ -20,6 +20,7 @@ def describe_statuses(
     moved: Array,
     p_target: Array,
     votes: Array | None = None,
+    repeats: Array | None = None,
 ) -> tuple[Array, Array]:
     """Say what became of each counterfactual, and why.
 
@@ -37,6 +38,8 @@ def describe_statuses(
         P(target) of each counterfactual.
     votes : array of int, shape (n,), optional
         Members of the committee that agree with each; None where there is no committee.
+    repeats : array of int, shape (n,), optional
+        Number, from 1, of an earlier option of the row that changes the same columns; 0: none does.
 
     Returns
     -------
@@ -45,14 +48,16 @@ def describe_statuses(
     """
     counts = np.bincount(source, minlength=len(oracle.states.reason))
     agreeing = [None] * len(source) if votes is None else votes.tolist()
+    earlier = [0] * len(source) if repeats is None else repeats.tolist()
     entries = [
-        _describe(oracle, row, int(counts[row]), is_reached, is_moved, p, in_favor)
-        for row, is_reached, is_moved, p, in_favor in zip(
+        _describe(oracle, row, int(counts[row]), is_reached, is_moved, p, in_favor, same_as)
+        for row, is_reached, is_moved, p, in_favor, same_as in zip(
             source.tolist(),
             reached.tolist(),
             moved.tolist(),
             p_target.tolist(),
             agreeing,
+            earlier,
             strict=True,
         )
     ]
@@ -69,6 +74,7 @@ def _describe(
     is_moved: bool,
     p_target: float,
     votes: int | None,
+    same_as: int,
 ) -> tuple[str, str]:
     state = State(oracle.states.state[row])
     reason = oracle.states.reason[row]
@@ -77,7 +83,7 @@ def _describe(
     if state == State.DONE and is_reached and not is_moved:
         return "already_target", ""
     if is_reached:
-        return "valid", "; ".join(_shortfalls(oracle, row, count, p_target, votes))
+        return "valid", "; ".join(_shortfalls(oracle, row, count, p_target, votes, same_as))
     best = f"best P({_target_name(oracle, row)}) = {p_target:.2f}"
     if state == State.EXHAUSTED:
         return "budget", f"{oracle.states.shortage[row]}; {best}"
@@ -95,12 +101,17 @@ def _shortfalls(
     count: int,
     p_target: float,
     votes: int | None,
+    same_as: int,
 ) -> Iterator[str]:
     """Say what a valid counterfactual lacks of what was asked for."""
     request = oracle.request
+    reason = oracle.states.reason[row]
     shortage = oracle.states.shortage[row]
+    if same_as:
+        why = f": {reason}" if reason and count == request.k else ""
+        yield f"the same columns as option {same_as}, with other values{why}"
     if count < request.k:
-        why = oracle.states.reason[row] or shortage or "no more were found"
+        why = reason or shortage or "no more were found"
         yield f"{count} of {request.k} counterfactuals: {why}"
     elif shortage:
         yield shortage

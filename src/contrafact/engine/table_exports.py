@@ -56,20 +56,7 @@ def list_changes(result: Counterfactuals, *, only_valid: bool = True) -> Any:
 
 
 def write_csv(result: Counterfactuals, path: str | Path) -> Path:
-    """Write before and after side by side to a CSV file, one line per counterfactual.
-
-    Parameters
-    ----------
-    result : Counterfactuals
-        The result of a table.
-    path : str or Path
-        The file.
-
-    Returns
-    -------
-    Path
-        The file.
-    """
+    """Write `side_by_side(result)` to a CSV file, and return its path."""
     frame = side_by_side(result)
     with complete_file(path) as draft:
         if result.table_cf.form.library == "polars":
@@ -80,24 +67,9 @@ def write_csv(result: Counterfactuals, path: str | Path) -> Path:
 
 
 def write_parquet(result: Counterfactuals, path: str | Path) -> Path:
-    """Write before and after side by side to a Parquet file, one line per counterfactual.
+    """Write `side_by_side(result)` to a Parquet file, and return its path.
 
-    Parameters
-    ----------
-    result : Counterfactuals
-        The result of a table.
-    path : str or Path
-        The file.
-
-    Returns
-    -------
-    Path
-        The file.
-
-    Raises
-    ------
-    ImportError
-        If pyarrow is missing, which pandas needs; the message says how to install it.
+    Frames of pandas need pyarrow; where it is missing, an ImportError says how to install it.
     """
     frame = side_by_side(result)
     if result.table_cf.form.library == "polars":

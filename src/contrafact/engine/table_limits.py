@@ -65,12 +65,34 @@ class TableLimits(Limits):
             return self if kept is None else replace(self, kept=kept)
         return replace(self, lower=self.lower[rows], upper=self.upper[rows], kept=kept)
 
-    @override
     def keeping(self, parts: Tensor) -> Self:
+        """Return limits under which some parts of each instance stay as they are.
+
+        Parameters
+        ----------
+        parts : Tensor of bool, shape (n, parts)
+            Columns and one-hot groups, by instance.
+
+        Returns
+        -------
+        TableLimits
+            The narrower limits.
+        """
         return replace(self, kept=parts[:, self.space.part_of_column])
 
-    @override
     def within(self, lower: Tensor, upper: Tensor) -> Self:
+        """Return limits under which the values of each instance have a narrower range.
+
+        Parameters
+        ----------
+        lower, upper : Tensor of float64, shape (n, columns)
+            Range of changed values, by instance; infinite where it is not narrower.
+
+        Returns
+        -------
+        TableLimits
+            The narrower limits.
+        """
         return replace(
             self,
             lower=torch.maximum(self.lower, lower),
@@ -87,10 +109,7 @@ class TableLimits(Limits):
 
     @override
     def describe(self) -> str:
-        if self.kept is None:
-            return self.words
-        kept = "a column of each earlier option kept"
-        return f"{self.words}, {kept}" if self.words else kept
+        return self.words
 
     @override
     def finish(self, final: Array, original: Array, found: Array) -> Array:

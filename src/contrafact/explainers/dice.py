@@ -169,7 +169,7 @@ class DiCE(RowExplainer):
         able = tasks.affords(size)
         population.put(able, self._ask(tasks.take(able), rows[able]))
         population = self._rank(population, tasks.k)
-        generations = self._evolve(tasks, population)
+        generations = self._evolve(tasks, population, guides.found[:, 0])
         tasks.finished(len(tasks))
         best = slice(2 * tasks.k)
         return self._finish(
@@ -180,12 +180,13 @@ class DiCE(RowExplainer):
             reached=population.accepted.sum(1),
         )
 
-    def _evolve(self, tasks: Tasks, population: _Population) -> Tensor:
+    def _evolve(self, tasks: Tasks, population: _Population, guided: Tensor) -> Tensor:
         """Let populations reproduce until each rests; returns the generations of each, (n,)."""
         size = population.loss.shape[1]
         lived = torch.zeros(len(tasks), dtype=torch.long, device=tasks.x.device)
         rests = torch.zeros_like(lived)
-        position = torch.arange(len(tasks), device=tasks.x.device)
+        # Without reference rows there is nothing to inherit.
+        position = guided.nonzero().flatten()
         for generation in range(1, self.generations + 1):
             position = position[rests[position] < self.patience]
             position = position[tasks.take(position).affords(size + SPARE)]

@@ -105,11 +105,15 @@ class FACE(RowExplainer):
         if len(rows) < 2:
             raise ValueError("FACE needs at least two reference rows; X holds one.")
         count = min(self.n_neighbors, len(rows) - 1)
-        self._near = NearestNeighbors(n_neighbors=count, algorithm="brute").fit(rows)
-        distance, neighbor = self._near.kneighbors()  # a row is no neighbor of itself
+        distance, neighbor = self._neighbors(count).kneighbors()  # a row is none of its own
         self._radius = distance[:, -1]
         self._unit = np.median(self._radius) or 1.0
         self._edges = (np.arange(len(rows)).repeat(count), neighbor.ravel(), distance.ravel())
+
+    def _neighbors(self, count: int) -> Any:
+        """Return a search for the nearest reference rows."""
+        rows = self._scaled(self._reference[0])
+        return NearestNeighbors(n_neighbors=count, algorithm="brute").fit(rows)
 
     def _scaled(self, x: Tensor) -> Array:
         """Return rows as an array in coordinates without units."""
@@ -169,7 +173,8 @@ class FACE(RowExplainer):
         x = self._scaled(tasks.x)
         if len(x) == 0:
             return np.zeros((0, n_rows)), np.zeros((0, n_rows), dtype=np.int64)
-        distance, neighbor = self._near.kneighbors(x)
+        count = len(self._edges[0]) // n_rows
+        distance, neighbor = self._neighbors(count).kneighbors(x)
         start = (n_rows + np.arange(len(x))).repeat(neighbor.shape[1])
         own = distance[:, -1:].repeat(neighbor.shape[1], 1)
         first = self._cost(distance, own, self._radius[neighbor])

@@ -16,7 +16,7 @@ from ..numerics.differences import RealDifferences
 from ..search.stretches import stretch_ids
 from ..validation import OneOf
 from .support.column_grafts import graft_columns
-from .support.donor_pool import DonorKnowledge, WayToDonors, good_donors
+from .support.donor_pool import DonorKnowledge, WayToDonors, evenly_by_class, good_donors
 from .support.feasible_guides import FoundGuides
 from .support.graft_tests import LooksReal, SurvivesNoise
 from .support.grafting import (
@@ -38,6 +38,8 @@ SIGMA, DRAWS, LEAST_DRAWS = 0.05, 6, 5
 TYPICAL = 0.25
 #: donors at least, where many sets of channels are tried
 LEAST_DONORS = 16
+#: reference rows that are compared with each other; of more, some of every class are taken
+MOST_REFERENCE = 20_000
 #: numbers of a search held at once, about; more tasks are searched in turn
 MAX_ELEMENTS = 2**23
 #: candidates per donor and set of channels, about
@@ -66,7 +68,8 @@ class Graft(FallbackExplainer):
     Donors are the nearest reference series that the model puts in the target class and whose own
     neighbors agree, as they are and moved by a twelfth of their length. Which windows to ask about
     is decided by predictions that learn from every answer (`GraftSearch`). Where no stretch is
-    accepted, x' is a whole donor.
+    accepted, x' is a whole donor. Of more than 20,000 reference series, so many are used, evenly
+    over the classes.
 
     Parameters
     ----------
@@ -139,14 +142,19 @@ class Graft(FallbackExplainer):
         return "auto" if self.level == "lasting" or self.spread == "front" else None
 
     @override
-    def _searches_option_by_option(self) -> bool:
-        return self.spread == "different"
+    def _option_search(self) -> Literal["one by one", "together", "own"]:
+        return "one by one" if self.spread == "different" else "own"
 
     @override
     def _fit(self, X: Tensor, y: Array | None) -> None:
         if self._default_committee() == "auto":
             self._find_committee("auto")  # its models are trained here, not at the first question
         verdict = self.classifier_.reference_verdict(X)
+        kept = evenly_by_class(verdict.label, MOST_REFERENCE)
+        if len(kept) < len(X):
+            X = X[kept]
+            verdict = verdict[kept]
+            y = None if y is None else y[kept.numpy()]
         self.donor_rows_ = good_donors(X, y, verdict, self.classifier_.classes)
         if self.space_ is not None:
             # Constraints may leave no good donor; then any other row of the class will do.
@@ -155,7 +163,9 @@ class Graft(FallbackExplainer):
             self.donor_rows_ = torch.arange(len(X))
         super()._fit(X[self.donor_rows_], None if y is None else y[self.donor_rows_.numpy()])
         donors = self.guide_.candidates_
-        self.knowledge_ = DonorKnowledge.of(self.classifier_, donors, verdict[self.donor_rows_])
+        verdict = verdict[self.donor_rows_]
+        self.donor_rows_ = kept[self.donor_rows_]
+        self.knowledge_ = DonorKnowledge.of(self.classifier_, donors, verdict)
         if self.modality_ == "series":
             self.looks_real_ = LooksReal.of(X)
             self.differences_ = RealDifferences.of(X)

@@ -14,7 +14,7 @@ from ..data.arrays import for_torch
 from ..data.cleaning import as_float, describe_nonfinite
 from ..data.dataset import as_labels
 from ..deprecation import renamed_parameters
-from ..models.classifier import as_classifier
+from ..models.adapters import as_classifier
 from ..models.eval_mode import in_eval_mode
 from ..validation import Instance, OneOf, Real, Rule, brief, check_parameters
 from .autoencoders import Autoencoder, build_autoencoder

@@ -10,9 +10,9 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
-from ..models.adapters import TorchClassifier
+from ..models.adapters import TorchClassifier, as_classifier
 from ..models.class_labels import label_index
-from ..models.classifier import Array, Classifier, as_classifier
+from ..models.classifier import Array, Classifier
 from ..models.eval_mode import evaluating
 from ..validation import check_parameters
 from .attacks import ATTACK_RULES, Bounds, check_attack, log_odds, pgd

@@ -15,8 +15,8 @@ from torch import Tensor
 
 from ..data.cleaning import Array
 from ..data.dataset import as_labels
-from ..models.adapters import EstimatorClassifier, TorchClassifier
-from ..models.classifier import Classifier, as_classifier
+from ..models.adapters import EstimatorClassifier, TorchClassifier, as_classifier
+from ..models.classifier import Classifier
 from ..models.committee import Committee
 from ..models.reshaped import Reshaped
 from ..models.tabular import Tabular

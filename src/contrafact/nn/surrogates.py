@@ -8,7 +8,8 @@ from typing import Any
 import torch
 from typing_extensions import override
 
-from ..models.classifier import Array, Classifier, as_classifier
+from ..models.adapters import as_classifier
+from ..models.classifier import Array, Classifier
 from ..models.verdict import Verdict
 from ..process_state import keeping_threads
 from ..tables import Table, TableSpace

@@ -16,7 +16,8 @@ from ..engine.instances import read_instances
 from ..engine.request import RULES as REQUEST_RULES
 from ..engine.request import Refinement
 from ..engine.result import as_numpy
-from ..models.classifier import Classifier, as_classifier
+from ..models.adapters import as_classifier
+from ..models.classifier import Classifier
 from ..models.committee import Committee, as_committee
 from ..numerics import broadcast_rows
 from ..numerics.differences import RealDifferences

@@ -31,11 +31,33 @@ def reduce_numbers(tasks: Tasks, x_cf: Tensor) -> Tensor:
         Accepted edits, at most as large.
     """
     assert tasks.space is not None
-    part = tasks.space.part
     changed = tasks.space.any_coordinate(x_cf != tasks.x) & tasks.space.graded
     order = _by_importance(tasks, x_cf, changed).argsort(dim=1, stable=True)
+    return move_back(tasks, x_cf, tasks.space.part, order, changed.sum(1))
+
+
+def move_back(tasks: Tasks, x_cf: Tensor, part: Tensor, order: Tensor, count: Tensor) -> Tensor:
+    """Move parts of edits back toward the instance, one after another, as far as is accepted.
+
+    Parameters
+    ----------
+    tasks : Tasks
+        What the edits are for.
+    x_cf : Tensor of shape (n, coordinates)
+        Edits that are accepted.
+    part : Tensor of int, shape (coordinates,)
+        The part of each coordinate.
+    order : Tensor of int, shape (n, parts)
+        The parts of each edit, those first that are moved first.
+    count : Tensor of int, shape (n,)
+        How many of them are moved.
+
+    Returns
+    -------
+    Tensor of shape (n, coordinates)
+        Accepted edits, at most as large.
+    """
     x_cf = x_cf.clone()
-    count = changed.sum(1)
     for turn in range(int(count.max()) if len(tasks) else 0):
         which = (count > turn).nonzero().flatten()
         moved = part == order[which, turn, None]

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from ..engine.constraints import Constraints
 from ..engine.instances import Modality
 from ..engine.result import Counterfactuals
-from ..models.classifier import Array, Classifier, as_classifier
+from ..models.adapters import as_classifier
+from ..models.classifier import Array, Classifier
 from ..validation import OneOf, Rule, check_parameters
 from .case_models import (
     MODELS,
@@ -153,7 +155,7 @@ class Case:
         Counterfactuals
             The result, shared between checks: not to be written to.
         """
-        request = repr(options)
+        request = str({name: _in_full(value) for name, value in options.items()})
         self.fit(explainer)
         if request not in self._results:
             self._results[request] = explainer.explain(self.X, **options)
@@ -226,6 +228,11 @@ def make_data(data_kind: str, n: int, seed: int) -> tuple[Array, Array]:
             time = np.arange(length)
             X[row, c % channels] += 2.0 * np.exp(-0.5 * ((time - center) / 1.5) ** 2)
     return X, LABELS[y]
+
+
+def _in_full(option: Any) -> Any:
+    """Return what tells an option from others; constraints print only the shapes of arrays."""
+    return vars(option) if isinstance(option, Constraints) else option
 
 
 def make_case(model_kind: str, data_kind: str) -> Case:

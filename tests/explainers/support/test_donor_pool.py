@@ -3,9 +3,16 @@
 import numpy as np
 import pytest
 import torch
+from sklearn.linear_model import LogisticRegression
 from window_problems import SINGLE_WINDOW, WindowModel, smooth_series
 
-from contrafact.explainers.support.donor_pool import DonorKnowledge, good_donors
+import contrafact as cf
+from contrafact.explainers import graft
+from contrafact.explainers.support.donor_pool import (
+    DonorKnowledge,
+    evenly_by_class,
+    good_donors,
+)
 from contrafact.explainers.support.guided import FoundGuides
 from contrafact.models import as_classifier
 from contrafact.models.verdict import Verdict
@@ -129,3 +136,22 @@ def test_typical_confidence_is_a_quantile_of_the_class(series_problem):
     assert (knowledge.typical_confidence(0.75) >= goals).all()
     shaky = DonorKnowledge(torch.tensor([[0.45, 0.55]] * 4), None, knowledge.class_slopes)
     assert shaky.typical_confidence(0.25).tolist() == pytest.approx([0, 0.55])
+
+
+def test_large_references_are_thinned_by_class(monkeypatch):
+    label = torch.tensor([0] * 50 + [1] * 3)
+    kept = evenly_by_class(label, 10)
+    assert kept.tolist() == [0, 10, 20, 30, 40, 50, 51, 52]
+    assert evenly_by_class(label, 53).tolist() == list(range(53))
+
+    data = cf.load_dataset("ItalyPowerDemand")
+    model = LogisticRegression(max_iter=1000).fit(data.X_train[:, 0], data.y_train)
+    monkeypatch.setattr(graft, "MOST_REFERENCE", 20)
+    explainer = cf.Graft().fit(model, data.X_train, data.y_train)
+    assert len(explainer.guide_.candidates_) <= 20
+    result = explainer.explain(data.X_test[:5])
+    assert result.valid.all()
+    donor = result.info["donor"]
+    for row, x_cf in zip(donor, result.X_cf, strict=True):
+        # A window of that very row was grafted, as it is or tilted; so it is near it somewhere.
+        assert np.abs(data.X_train[row, 0] - x_cf[0]).min() < 0.5

@@ -25,6 +25,41 @@ LEAST_DONORS = 3
 LARGEST_GOAL = 0.6
 
 
+def evenly_by_class(label: Tensor, most: int) -> Tensor:
+    """Choose at most so many rows, evenly over the rows of each class.
+
+    A class with fewer rows than its share keeps all of them.
+
+    Parameters
+    ----------
+    label : Tensor of int, shape (n,)
+        Class of each row.
+    most : int
+        Rows to choose at most, unless there are more classes.
+
+    Returns
+    -------
+    Tensor of int
+        The rows, ascending; all of them where there are no more than `most`.
+
+    Examples
+    --------
+    >>> evenly_by_class(torch.tensor([0, 0, 0, 1, 0, 0, 0]), 4).tolist()
+    [0, 3, 4]
+    """
+    if len(label) <= most:
+        return torch.arange(len(label))
+    label = label.cpu()
+    classes = label.unique().tolist()
+    share = max(1, most // len(classes))
+    chosen = []
+    for c in classes:
+        own = (label == c).nonzero().flatten()
+        count = min(share, len(own))
+        chosen.append(own[torch.arange(count) * len(own) // count])
+    return torch.cat(chosen).sort().values
+
+
 def good_donors(
     X: Tensor,
     labels: Array | None,

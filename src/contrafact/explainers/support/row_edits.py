@@ -8,11 +8,8 @@ import torch
 from torch import Tensor
 
 from ...engine import Tasks
-from ...search import smallest_level
+from ...search.row_edits import move_back
 from .row_parts import RowParts
-
-#: resolution at which numbers are brought nearer, as a share of their change
-LEVELS = 64
 
 
 def undo_parts(
@@ -101,23 +98,9 @@ def shrink_numbers(tasks: Tasks, x_cf: Tensor, parts: RowParts) -> Tensor:
     Tensor of shape (n, coordinates)
         Edits that the model accepts.
     """
-    x_cf = x_cf.clone()
     size = parts.distances(x_cf, tasks.x) * parts.is_number
-    size, order = size.sort(dim=1, descending=True, stable=True)
-
-    def nearer(tasks: Tasks, level: Tensor) -> Tensor:
-        share = (level.to(tasks.x) / LEVELS)[:, None]
-        moved = torch.lerp(tasks.x, tasks["x_cf"], share)
-        is_part = parts.only(tasks["number"])
-        return tasks.project(torch.where(is_part, moved, tasks["x_cf"]))
-
-    for turn in range(parts.count):
-        moves = size[:, turn] > 0
-        if not bool(moves.any()):
-            break
-        working = tasks.take(moves).attach(x_cf=x_cf[moves], number=order[moves, turn])
-        x_cf[moves] = smallest_level(working, nearer, LEVELS, top_accepted=True)[1]
-    return x_cf
+    farthest_first = size.argsort(dim=1, descending=True, stable=True)
+    return move_back(tasks, x_cf, parts.part, farthest_first, (size > 0).sum(1))
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -51,9 +51,9 @@ class RowExplainer(FallbackExplainer):
         return weights
 
     @override
-    def _searches_option_by_option(self) -> bool:
+    def _option_search(self) -> Literal["one by one", "together", "own"]:
         # `find_options` looks for different sets of columns in one search.
-        return False
+        return "together"
 
     def _project_all(self, tasks: Tasks, x_cf: Tensor) -> Tensor:
         """Bring m candidates per task within the constraints, (n, m, coordinates)."""
@@ -113,7 +113,8 @@ class RowExplainer(FallbackExplainer):
             pool = torch.cat([pool, rows], 1)
             usable = torch.cat([usable, accepted.reshape(-1, N_ROWS)], 1)
         options = find_options(tasks, pool, usable, self.parts_)
-        lost = (~usable.any(1)).nonzero().flatten()
+        # A row that is searched within narrower limits has an answer; it needs no fallback.
+        lost = (~usable.any(1) & (not tasks.is_narrowed)).nonzero().flatten()
         line, on_line = self._fall_back(tasks.take(lost), pool[lost, 0])
         position = torch.cat([options.position, lost])
         nothing = torch.zeros_like(options.differs)
