@@ -5,7 +5,13 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 #: What each extra of pyproject.toml brings, by the names to import.
-EXTRAS = {"benchmark": ("dask", "distributed", "pyarrow"), "parquet": ("pyarrow",)}
+EXTRAS = {
+    "benchmark": ("dask", "distributed", "pyarrow"),
+    "files": ("onnxruntime", "safetensors", "skops"),
+    "parquet": ("pyarrow",),
+    "scale": ("dask", "distributed", "faiss", "pyarrow", "zarr"),
+    "web": ("fastapi", "prometheus_client", "uvicorn"),
+}
 
 
 def require_extra(extra: str, subject: str) -> None:
@@ -13,7 +19,7 @@ def require_extra(extra: str, subject: str) -> None:
 
     Parameters
     ----------
-    extra : {"benchmark", "parquet"}
+    extra : {"benchmark", "files", "parquet", "scale", "web"}
         A key of `EXTRAS`.
     subject : str
         What needs them, as the beginning of a sentence: "The benchmark".
