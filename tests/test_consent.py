@@ -16,7 +16,7 @@ from torch import nn
 
 import contrafact as cf
 from contrafact.consent import require_trust
-from contrafact.models.files import import_object
+from contrafact.models.import_paths import import_object
 from saved_models import Payload, X
 
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
