@@ -63,7 +63,7 @@ def test_the_label_output_decides():
     rows = IRIS[50:].astype(np.float32)
     onnx_model = to_onnx(model, rows[:1], options={id(model): {"zipmap": False}}, target_opset=17)
     graph = onnx_model.graph
-    label, columns = graph.output
+    _, columns = graph.output
     nodes = [
         helper.make_node("Constant", [], ["second"], value_int=1),
         helper.make_node("Gather", [columns.name, "second"], ["p"], axis=1),

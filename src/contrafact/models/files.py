@@ -150,17 +150,18 @@ def read_torch_file(file: Path, trust: bool) -> Any:
         If the file needs trust, or is damaged.
     """
     try:
-        with warnings.catch_warnings():
+        # A stream, for torch chooses another reader by the name of a file.
+        with file.open("rb") as stream, warnings.catch_warnings():
             # torch warns about the pickle protocol of files that are refused anyway.
             warnings.simplefilter("ignore", UserWarning)
-            return torch.load(file, map_location="cpu", weights_only=True)
+            return torch.load(stream, map_location="cpu", weights_only=True)
     except UnpicklingError:
         subject = f"{file} holds more than weights (a whole module, perhaps)"
         require_trust(subject, trust, instead=WEIGHTS_INSTEAD)
     except (*DAMAGE, AttributeError, ImportError) as error:  # nothing is imported here
         raise damaged(file, "a torch file", error) from error
-    with _pickle_errors(file), current_folder():
-        return torch.load(file, map_location="cpu", weights_only=False)
+    with file.open("rb") as stream, _pickle_errors(file), current_folder():
+        return torch.load(stream, map_location="cpu", weights_only=False)
 
 
 def _kind_of(file: Path) -> Kind:

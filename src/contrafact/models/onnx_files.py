@@ -137,8 +137,8 @@ def _check_other_files(file: Path, content: bytes) -> bool:
     folder = file.resolve().parent
     total = 0
     for name in sorted(names):
-        other = (folder / name).resolve()
-        if not other.is_relative_to(folder) or not other.is_file():
+        other = _file_in(folder, name)
+        if other is None:
             raise ValueError(
                 f"{file} cannot be opened as ONNX: it takes weights from {name!r}. Accepted: "
                 "files in the folder of the model."
@@ -150,6 +150,15 @@ def _check_other_files(file: Path, content: bytes) -> bool:
             f"{MAX_BYTES:,} allowed."
         )
     return len(names) > 0
+
+
+def _file_in(folder: Path, name: str) -> Path | None:
+    """Return a file of a folder by its name; None where there is none, or it is elsewhere."""
+    try:
+        file = (folder / name).resolve()
+        return file if file.is_relative_to(folder) and file.is_file() else None
+    except (OSError, ValueError, RuntimeError):  # too long, with a null byte, a circle of links
+        return None
 
 
 def _other_files(model: memoryview) -> set[str]:
