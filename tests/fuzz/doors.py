@@ -706,18 +706,6 @@ door(
     lambda: {"path": "not-there.pt"},
     words=("model", "file"),
 )
-door(
-    "nn.save_weights",
-    nn.save_weights,
-    lambda: {"model": _small_network(), "path": os.devnull},
-    words=("model", "module", "file"),
-)
-
-
-@cache
-def _small_network():
-    with torch.random.fork_rng(devices=[]):
-        return nn.MLP(2, 2).eval()
 
 
 @cache

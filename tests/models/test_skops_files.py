@@ -8,8 +8,8 @@ import zipfile
 import numpy as np
 import pandas as pd
 import pytest
-import skops.io
 import sklearn
+import skops.io
 from sklearn.base import BaseEstimator
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, make_column_selector
@@ -238,14 +238,14 @@ def test_bombs_are_refused_before_they_are_unpacked(path, monkeypatch):
     skops.io.dump(model, path)
     monkeypatch.setattr("contrafact.models.skops_files.MAX_BYTES", 10**6)
     load_model(path)
-    rewritten(path, **{"bomb": bytes(2 * 10**6)})
+    rewritten(path, bomb=bytes(2 * 10**6))
     with pytest.raises(ValueError, match="its arrays take more than the 1,000,000 bytes allowed"):
         load_model(path)
-    rewritten(path, **{"bomb": zeros_in_a_zip(2 * 10**6)})
+    rewritten(path, bomb=zeros_in_a_zip(2 * 10**6))
     with pytest.raises(ValueError, match="its arrays take more than the 1,000,000 bytes allowed"):
         load_model(path)
     monkeypatch.setattr("contrafact.models.skops_files.MAX_SCHEMA", 100)
-    rewritten(path, **{"bomb": b""})
+    rewritten(path, bomb=b"")
     with pytest.raises(ValueError, match=r"schema\.json takes more than 100 bytes"):
         load_model(path)
 
@@ -259,7 +259,8 @@ def test_bombs_are_refused_before_they_are_unpacked(path, monkeypatch):
         b"[" * 10**6,
         b'{"protocol": 1}',
         b'{"protocol": 2, "__class__": "x", "__module__": "os", "__loader__": "ListNode"}',
-        b'{"protocol": 2, "__id__": 5, "__loader__": "CachedNode", "__class__":"", "__module__":""}',
+        b'{"protocol": 2, "__id__": 5, "__loader__": "CachedNode", '
+        b'"__class__": "", "__module__": ""}',
         b"\xff\xfe",
     ],
 )

@@ -8,6 +8,7 @@ from typing import Any
 
 from torch import Tensor
 
+from ..data.writing import complete_file
 from ..extras import require_extra
 from .damage import DAMAGE, damaged
 
@@ -70,18 +71,19 @@ def write_safetensors(file: Path, weights: dict[str, Tensor], metadata: dict[str
     Parameters
     ----------
     file : Path
-        Written anew.
+        Replaced if it exists.
     weights : dict of str to Tensor
         By name.
     metadata : dict of str to str
         What belongs to them.
     """
     require_extra("files", "A safetensors file")
-    from safetensors.torch import save_file
+    from safetensors.torch import save
 
     # The format knows no views, so that weights shared by two layers are stored twice.
     plain = {name: weight.detach().cpu().contiguous().clone() for name, weight in weights.items()}
-    save_file(plain, file, metadata)
+    with complete_file(file) as draft:
+        draft.write_bytes(save(plain, metadata))
 
 
 def read_class_names(metadata: dict[str, str], file: Path) -> list[Any] | None:

@@ -27,7 +27,7 @@ from ..models.safetensors_files import (
     write_safetensors,
 )
 from ..models.torch_adapter import TorchClassifier
-from ..validation import Boolean, Satisfies, brief, check_parameters
+from ..validation import Boolean, FilePath, Satisfies, brief, check_parameters
 from .base import Network
 from .image_networks import ResNet8, SmallCNN
 from .inception import InceptionTime
@@ -124,7 +124,7 @@ def load_model(
     return module.eval()
 
 
-def save_weights(model: Any, path: str | os.PathLike[str]) -> None:
+def save_weights(model: Any, path: str | os.PathLike[str]) -> Path:
     """Write the weights of a network to a safetensors file, which runs no code when it is opened.
 
     The file also names the network, if it is one of `fit_classifier`, and the classes, so that
@@ -137,14 +137,27 @@ def save_weights(model: Any, path: str | os.PathLike[str]) -> None:
     path : str or path
         The file, usually .safetensors; replaced if it exists.
 
+    Returns
+    -------
+    Path
+        The file written.
+
+    Raises
+    ------
+    TypeError
+        If `model` is no network.
+    FileNotFoundError
+        If the folder does not exist.
+
     Examples
     --------
     >>> from contrafact.nn import MLP
-    >>> save_weights(as_classifier(MLP(4, 2), classes=["ok", "faulty"]), "weights.safetensors")
-    >>> load_model("weights.safetensors").classes_
+    >>> network = as_classifier(MLP(4, 2), classes=["ok", "faulty"])
+    >>> path = save_weights(network, "weights.safetensors")
+    >>> load_model(path).classes_
     ['ok', 'faulty']
     """
-    check_parameters("save_weights", {"path": PATH}, {"path": path})
+    check_parameters("save_weights", {"path": FilePath()}, {"path": path})
     if not isinstance(model, torch.nn.Module | TorchClassifier):
         raise TypeError(
             f"model must be a torch module or a classifier made of one, got {brief(model)}."
@@ -157,7 +170,9 @@ def save_weights(model: Any, path: str | os.PathLike[str]) -> None:
             metadata[NETWORK_KEY] = name
     if has_class_names(classifier):
         metadata[CLASSES_KEY] = json.dumps(classifier.classes.tolist())
-    write_safetensors(Path(path).expanduser(), classifier.module.state_dict(), metadata)
+    file = Path(path).expanduser()
+    write_safetensors(file, classifier.module.state_dict(), metadata)
+    return file
 
 
 def _named_network(metadata: Mapping[str, str], file: Path) -> str | None:
