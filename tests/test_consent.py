@@ -1,6 +1,7 @@
 """Attempts to make a file run code without consent: each has a payload that writes a file."""
 
 import io
+import json
 import pickle
 import subprocess
 import sys
@@ -12,11 +13,13 @@ import joblib
 import numpy as np
 import pytest
 import torch
+from onnx import TensorProto, helper
+from safetensors.torch import save_file
 from torch import nn
 
 import contrafact as cf
 from contrafact.consent import require_trust
-from contrafact.models.files import import_object
+from contrafact.models.import_paths import import_object
 from saved_models import Payload, X
 
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
@@ -108,6 +111,74 @@ def objects_in_arrays(path: Path, proof: Path) -> None:
         np.savez(file, **arrays)
 
 
+def in_skops(path: Path, proof: Path) -> None:
+    """A description that names a function of the standard library, and what to hand to it."""
+    texts = [{**NAMED, "__loader__": "JsonNode", "content": json.dumps(f"touch {proof}")}]
+    schema = {
+        "__class__": "system",
+        "__module__": "os",
+        "__loader__": "ListNode",
+        "content": texts,
+        "protocol": 2,
+    }
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("schema.json", json.dumps(schema))
+
+
+def bound_in_skops(path: Path, proof: Path) -> None:
+    """A harmless type around a function that is none."""
+    function = {"__class__": "system", "__module__": "os", "__loader__": "FunctionNode"}
+    nothing = {"__class__": "tuple", "__module__": "builtins", "__loader__": "TupleNode"}
+    empty = {"__class__": "dict", "__module__": "builtins", "__loader__": "DictNode"}
+    keys = {"__class__": "list", "__module__": "builtins", "__loader__": "ListNode", "content": []}
+    empty |= {"content": {}, "key_types": keys}
+    parts = {"func": function, "args": {**nothing, "content": []}, "kwds": empty}
+    schema = {
+        "__class__": "partial",
+        "__module__": "functools",
+        "__loader__": "PartialNode",
+        "content": {**parts, "namespace": empty},
+        "protocol": 2,
+    }
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("schema.json", json.dumps(schema))
+
+
+def pickle_in_skops(path: Path, proof: Path) -> None:
+    """An array of Python objects, as NumPy stores it."""
+    array = io.BytesIO()
+    np.save(array, np.array([Payload(proof)], dtype=object), allow_pickle=True)
+    schema = {
+        "__class__": "ndarray",
+        "__module__": "numpy",
+        "__loader__": "NdArrayNode",
+        "type": "numpy",
+        "file": "a.npy",
+        "protocol": 2,
+    }
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("schema.json", json.dumps(schema))
+        archive.writestr("a.npy", array.getvalue())
+
+
+def network_named_by_weights(path: Path, proof: Path) -> None:
+    """Metadata that name a function to call, as --network might."""
+    metadata = {"network": "os:getcwd"}
+    save_file({"weight": torch.ones(2)}, path, metadata)
+
+
+def operator_of_a_library(path: Path, proof: Path) -> None:
+    """An ONNX operator that a library of its own would compute."""
+    node = helper.make_node("Write", ["x"], ["y"], domain="ai.onnx.contrib", path=str(proof))
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.contrib", 1)]
+    value = helper.make_tensor_value_info("x", TensorProto.FLOAT, [None, 4])
+    out = helper.make_tensor_value_info("y", TensorProto.FLOAT, [None, 2])
+    graph = helper.make_graph([node], "file", [value], [out])
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=9)
+    path.write_bytes(model.SerializeToString())
+
+
+NAMED = {"__class__": "str", "__module__": "builtins", "is_json": True}
 ATTEMPTS = [
     pickled,
     pickled_by_protocol_0,
@@ -121,8 +192,14 @@ ATTEMPTS = [
     exported,
     pickle_before_an_archive,
     objects_in_arrays,
+    in_skops,
+    bound_in_skops,
+    pickle_in_skops,
+    network_named_by_weights,
+    operator_of_a_library,
 ]
 SUFFIXES = [".pt", ".pth", ".ts", ".pt2", ".bin", ".ckpt", ".joblib", ".pkl", ".npz", ".csv", ""]
+SUFFIXES += [".onnx", ".safetensors", ".skops"]
 #: Attempts that do run when the file is trusted: the payloads are real.
 REAL = [pickled, compressed, saved_by_torch, scripted_opening]
 

@@ -6,9 +6,14 @@ import sys
 from pathlib import Path
 
 import pytest
+import skops.io
+import torch
+from safetensors.torch import save_file
+from sklearn.linear_model import LogisticRegression
 
 from contrafact.benchmark import Store
 from contrafact.extras import EXTRAS, require_extra
+from contrafact.nn import load_model
 
 ROOT = Path(__file__).parents[1]
 #: What the libraries of the extras bring along; the core must not lean on these either.
@@ -71,6 +76,20 @@ def test_a_missing_library_is_named(tmp_path, monkeypatch, library):
     with pytest.raises(ImportError, match=message):
         Store(tmp_path / "new")
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("library", EXTRAS["files"])
+def test_a_model_file_names_the_missing_library(tmp_path, monkeypatch, library):
+    path = tmp_path / "model"
+    if library == "skops":
+        skops.io.dump(LogisticRegression().fit([[0.0], [1.0]], [0, 1]), path)
+    elif library == "safetensors":
+        save_file({"weight": torch.ones(2)}, path)
+    else:
+        path.write_bytes(b"\x08\x09\x3a\x00")  # the version of the format and an empty graph
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(ImportError, match=rf'needs {library}, .*"contrafact\[files\]"'):
+        load_model(path)
 
 
 def test_what_is_installed_passes():

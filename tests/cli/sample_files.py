@@ -5,12 +5,15 @@ from pathlib import Path
 import joblib
 import numpy as np
 import pandas as pd
+import skops.io
 import torch
+from skl2onnx import to_onnx
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 from torch import nn
 
 import contrafact as cf
+from contrafact.nn import save_weights
 
 IRIS = ("iris.joblib", "iris.csv", "--trust", "--label", "kind")
 WIDE = {"COLUMNS": "200"}
@@ -51,6 +54,11 @@ def write_sample_files(folder: Path) -> None:
     torch.save(module.state_dict(), folder / "weights.pt")
     torch.jit.script(module).save(folder / "script.pt")
     torch.jit.script(module[1]).save(folder / "flat.pt")  # takes series without a channel
+    skops.io.dump(logistic, folder / "logistic.skops")
+    save_weights(cf.as_classifier(module, classes=["1", "2"]), folder / "weights.safetensors")
+    flat = data.X_train[:1, 0].astype(np.float32)
+    onnx_model = to_onnx(logistic, flat, target_opset=17)
+    (folder / "logistic.onnx").write_bytes(onnx_model.SerializeToString())
     (folder / "my_model.py").write_text(MODULE)
     X, y = data.X_test[:30], data.y_test[:30]
     np.savez(folder / "plain.npz", X=X)

@@ -1,8 +1,12 @@
 """Models and data in every format; class order."""
 
+import numpy as np
 import pytest
 import torch
 from sample_files import IRIS
+
+import contrafact as cf
+from contrafact.nn import save_weights
 
 #: networks that a test makes, and libraries that it calls itself, draw from the global generators
 pytestmark = pytest.mark.usefixtures("own_random_numbers")
@@ -19,6 +23,9 @@ pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
         ["weights.pt", "--network", "my_model:network"],
         ["my_model:logistic"],
         ["logistic.joblib", "--trust"],
+        ["logistic.skops"],
+        ["logistic.onnx"],
+        ["weights.safetensors", "--network", "my_model:make"],
     ],
     ids=" ".join,
 )
@@ -51,6 +58,18 @@ def test_every_kind_of_data(answer, data, n):
     assert len(rows) == n and all(row["valid"] for row in rows)
     own = any("itself" in note for note in told["notes"])
     assert own == (data[0] in ("plain.npz", "labeled.csv", "days.ts", "days.tsv"))
+
+
+def test_a_file_of_weights_may_name_its_network_and_classes(answer, tmp_path):
+    data = cf.load_dataset("ItalyPowerDemand")
+    trained = cf.fit_classifier("mlp", data.X_train, data.y_train, max_epochs=3, random_state=0)
+    save_weights(trained, tmp_path / "w.safetensors")
+    told = answer(
+        tmp_path / "w.safetensors", "plain.npz", "--rows", "0:4", "--method", "LineSearch"
+    )
+    assert told["classes"] == ["1", "2"] and told["methods"][0]["reached"] == 4
+    expected = trained.predict(np.load("plain.npz")["X"][:4]).tolist()
+    assert [row["label"] for row in told["methods"][0]["rows"]] == expected
 
 
 def test_columns_go_by_name(answer):

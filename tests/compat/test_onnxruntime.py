@@ -1,4 +1,4 @@
-"""ONNX models behind a function, from scikit-learn and from torch."""
+"""Sessions of ONNX models, from scikit-learn and from torch."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def test_forest(ledger):
         X,
         y,
         lambda x: ask(x)[0],
-        wrap=cf.as_classifier(lambda x: ask(x)[1], classes=forest.classes_),
+        wrap=cf.as_classifier(model, classes=forest.classes_),
     )
 
 
@@ -67,5 +67,5 @@ def test_network(ledger, tmp_path):
         X,
         y,
         lambda x: network.classes[proba(x).argmax(1)],
-        wrap=cf.as_classifier(proba, classes=network.classes),
+        wrap=cf.as_classifier(model, classes=network.classes),
     )

@@ -13,7 +13,7 @@ from samples import SERIES, TARGET, X, Y, planted, result, row_model, scores, ta
 from sklearn.linear_model import LogisticRegression
 
 import contrafact as cf
-from contrafact import benchmark, metrics, models, numerics, report, search, testing
+from contrafact import benchmark, metrics, models, nn, numerics, report, search, testing
 
 
 def in_own_folder(call):
@@ -92,6 +92,22 @@ door(
 def _saved():
     folder = tempfile.mkdtemp(prefix="contrafact-fuzz-")
     return result().save(Path(folder) / "result.npz")
+
+
+# Weights in files.
+door(
+    "nn.save_weights",
+    in_own_folder(nn.save_weights),
+    lambda: {"model": _network(), "path": "weights.safetensors"},
+    signature=nn.save_weights,
+    words=("module",),
+)
+
+
+@cache
+def _network():
+    with torch.random.fork_rng(devices=[]):
+        return nn.MLP(2, 2).eval()
 
 
 # Reports in files.

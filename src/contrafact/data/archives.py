@@ -113,7 +113,7 @@ def _members(
         if name in members:
             raise ValueError(f"it has two entries {name!r}")
         members[name] = info
-        _check_member(info, name, file_size)
+        check_member(info, name, file_size)
     total = sum(info.file_size for info in members.values())
     if total > max_bytes:
         raise ValueError(
@@ -123,12 +123,28 @@ def _members(
     return members
 
 
-def _check_member(info: zipfile.ZipInfo, name: str, file_size: int) -> None:
-    """Check that a member can be what the directory says."""
+def check_member(info: zipfile.ZipInfo, name: str, file_size: int) -> None:
+    """Check that a member can be what the directory says.
+
+    Parameters
+    ----------
+    info : ZipInfo
+        The entry of the directory.
+    name : str
+        What error messages call it.
+    file_size : int
+        Size of the archive in bytes.
+
+    Raises
+    ------
+    ValueError
+        If the entry is encrypted, compressed by another method than deflate, longer than the
+        archive, or claims to unpack to more than compression can explain.
+    """
     if info.flag_bits & ENCRYPTED:
         raise ValueError(f"its entry {name!r} is encrypted")
     if info.compress_type not in METHODS:
-        raise ValueError(f"its entry {name!r} is compressed in a way that NumPy does not use")
+        raise ValueError(f"its entry {name!r} is compressed by another method than deflate")
     if info.compress_size > file_size:
         raise ValueError(f"its entry {name!r} is longer than the file")
     if info.file_size > MAX_RATIO * (info.compress_size + 1):

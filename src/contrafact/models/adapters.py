@@ -12,12 +12,14 @@ from .arguments import RULES, check_device
 from .callable_adapter import CallableClassifier
 from .classifier import Classifier
 from .estimator_adapter import EstimatorClassifier
+from .onnx_adapter import OnnxClassifier
 from .torch_adapter import TorchClassifier
 
 __all__ = [
     "AeonClassifier",
     "CallableClassifier",
     "EstimatorClassifier",
+    "OnnxClassifier",
     "TorchClassifier",
     "as_classifier",
 ]
@@ -34,11 +36,13 @@ def as_classifier(
 
     Parameters
     ----------
-    model : torch module, scikit-learn or aeon classifier, function of an array, or Classifier
-        A module returns one column per class (logits or probabilities); a function returns
-        probabilities, or labels, in which case `classes` is needed.
+    model : torch module, scikit-learn or aeon classifier, ONNX session, function, or Classifier
+        A module returns one column per class (logits or probabilities), as does a session of
+        onnxruntime; a function of an array returns probabilities, or labels, in which case
+        `classes` is needed.
     classes : array-like of labels, optional
-        Names of the output columns; scikit-learn and aeon models bring their own.
+        Names of the output columns; scikit-learn and aeon models bring their own, as do modules
+        with an attribute `classes_`.
     batch_size : int, optional
         Rows handed to the model at once; default: as many as fit in a few MB.
     device : str or torch.device, optional
@@ -83,13 +87,20 @@ def as_classifier(
         raise ValueError(
             f"device applies to torch modules only, got device={brief(device)} for {brief(model)}."
         )
-    if any(base.__module__.startswith("aeon.") for base in type(model).__mro__):
+    if _is_of("aeon", model):
         return AeonClassifier(model, classes, batch_size)
+    if _is_of("onnxruntime", model) and hasattr(model, "get_inputs"):
+        return OnnxClassifier(model, classes, batch_size)
     if hasattr(model, "predict"):
         return EstimatorClassifier(model, classes, batch_size)
     if callable(model):
         return CallableClassifier(model, classes, batch_size)
     raise TypeError(
-        "model must be a torch module, a scikit-learn or aeon classifier, or a function, "
-        f"got {type(model).__name__}."
+        "model must be a torch module, a scikit-learn or aeon classifier, a session of "
+        f"onnxruntime, or a function, got {type(model).__name__}."
     )
+
+
+def _is_of(library: str, model: Any) -> bool:
+    """Return whether the type of a model, or one that it derives from, is of a library."""
+    return any(base.__module__.partition(".")[0] == library for base in type(model).__mro__)

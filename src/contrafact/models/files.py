@@ -2,50 +2,32 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import os
-import re
-import struct
-import sys
 import warnings
 import zipfile
-import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from pickle import UnpicklingError
-from types import ModuleType
 from typing import Any, Literal
 
 import torch
 
 from ..consent import require_trust
-from ..process_state import keeping_random_numbers
+from .damage import DAMAGE, damaged
+from .import_paths import IMPORT_PATH, current_folder, import_object
+from .onnx_files import is_onnx, read_onnx
+from .safetensors_files import is_safetensors
+from .skops_files import SCHEMA, read_skops
 
-Kind = Literal["import", "script", "export", "torch", "pickle"]
-IMPORT_PATH = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+Kind = Literal["import", "onnx", "safetensors", "skops", "script", "export", "torch", "pickle"]
 TORCH_SUFFIXES = (".pt", ".pth", ".ts", ".bin", ".ckpt")
 PICKLE_SUFFIXES = (".joblib", ".pkl", ".pickle")
 ACCEPTED = (
-    "weights of a torch network (.pt, with network); TorchScript (.pt), an exported program "
-    "(.pt2), .joblib or .pkl (with trust); or module:name, e.g. train:model"
-)
-#: What a damaged file makes torch, pickle and zipfile raise, besides errors of missing code.
-DAMAGE = (
-    UnpicklingError,
-    RuntimeError,
-    ValueError,
-    TypeError,
-    LookupError,
-    AssertionError,
-    ArithmeticError,
-    EOFError,
-    MemoryError,
-    struct.error,
-    zlib.error,
-    zipfile.BadZipFile,
+    "weights of a torch network (.pt or .safetensors, with network); .onnx; .skops; TorchScript "
+    "(.pt), an exported program (.pt2), .joblib or .pkl (with trust); or module:name, e.g. "
+    "train:model"
 )
 WHY_SCRIPT = (
     "it is a program that runs when it is opened and asked, and that can overwrite files "
@@ -65,9 +47,9 @@ class ModelSource:
     ----------
     path : str
         As given: an import path or the path of a file.
-    kind : {"import", "script", "export", "torch", "pickle"}
-        An object to import; TorchScript; a program of torch.export; weights or a module written by
-        torch.save; a pickle.
+    kind : {"import", "onnx", "safetensors", "skops", "script", "export", "torch", "pickle"}
+        An object to import; a graph of operators; weights; an estimator of scikit-learn;
+        TorchScript; a program of torch.export; weights or a module written by torch.save; a pickle.
     """
 
     path: str
@@ -115,7 +97,8 @@ def read_model(source: ModelSource, trust: bool) -> Any:
     Parameters
     ----------
     source : ModelSource
-        Of any kind but "torch", which may hold weights only: see `read_torch_file`.
+        Of any kind but "torch" and "safetensors", which hold weights: see `read_torch_file` and
+        `read_safetensors`.
     trust : bool
         Open files that can run code when opened or asked.
 
@@ -131,6 +114,11 @@ def read_model(source: ModelSource, trust: bool) -> Any:
     """
     if source.kind == "import":
         return _import_model(source.path)
+    if source.kind == "onnx":
+        return read_onnx(source.file)
+    if source.kind == "skops":
+        with one_version_warning(source.file):
+            return read_skops(source.file, trust)
     if source.kind == "script":
         require_trust(f"{source.file} is TorchScript", trust, WHY_SCRIPT, WEIGHTS_INSTEAD)
         return _load_script(source.file)
@@ -162,99 +150,18 @@ def read_torch_file(file: Path, trust: bool) -> Any:
         If the file needs trust, or is damaged.
     """
     try:
-        with warnings.catch_warnings():
+        # A stream, for torch chooses another reader by the name of a file.
+        with file.open("rb") as stream, warnings.catch_warnings():
             # torch warns about the pickle protocol of files that are refused anyway.
             warnings.simplefilter("ignore", UserWarning)
-            return torch.load(file, map_location="cpu", weights_only=True)
+            return torch.load(stream, map_location="cpu", weights_only=True)
     except UnpicklingError:
         subject = f"{file} holds more than weights (a whole module, perhaps)"
         require_trust(subject, trust, instead=WEIGHTS_INSTEAD)
     except (*DAMAGE, AttributeError, ImportError) as error:  # nothing is imported here
-        raise _damaged(file, "a torch file", error) from error
-    with _pickle_errors(file), current_folder():
-        return torch.load(file, map_location="cpu", weights_only=False)
-
-
-def import_object(path: str) -> Any:
-    """Import an object; its module may be in the current folder.
-
-    Naming a module is consent to run it. A module of the current folder never takes the place of
-    an installed one.
-
-    Parameters
-    ----------
-    path : str
-        "module:name"; the name may have dots.
-
-    Returns
-    -------
-    object
-        The object of that name.
-
-    Raises
-    ------
-    ImportError
-        If the module cannot be imported or has no such name.
-
-    Examples
-    --------
-    >>> import_object("math:pi")
-    3.141592653589793
-    """
-    module_name, _, attributes = path.partition(":")
-    folder = nullcontext() if _is_installed(module_name) else current_folder()
-    with folder, keeping_random_numbers():
-        try:
-            module = importlib.import_module(module_name)
-        except ImportError as error:
-            where = "" if error.name != module_name else f" It is looked for in {Path.cwd()} too."
-            raise ImportError(f"{path!r} cannot be imported: {error}.{where}") from error
-    found: Any = module
-    for name in attributes.split("."):
-        if not hasattr(found, name):
-            raise ImportError(
-                f"{path!r} cannot be imported: there is no {name!r} in it.{_public_names(found)}"
-                f"{_shadowed_file(module)}"
-            )
-        found = getattr(found, name)
-    return found
-
-
-def _is_installed(module_name: str) -> bool:
-    """Return whether a module is found without looking in the current folder."""
-    package, _, _ = module_name.partition(".")
-    return package in sys.modules or importlib.util.find_spec(package) is not None
-
-
-def _shadowed_file(module: ModuleType) -> str:
-    """Say that the current folder has a module of this name which was not taken, if so."""
-    file = Path(f"{module.__name__}.py")
-    taken = getattr(module, "__file__", None)
-    if not file.exists() or (taken is not None and file.samefile(taken)):
-        return ""
-    return f" This is the installed module; rename {file} of the current folder to use that."
-
-
-def _public_names(owner: Any) -> str:
-    """List some names of a module or class, as the end of an error message."""
-    names = [name for name in getattr(owner, "__dict__", {}) if not name.startswith("_")]
-    if not names:
-        return ""
-    return f" It has {', '.join(names[:10])}."
-
-
-@contextmanager
-def current_folder() -> Iterator[None]:
-    """Make modules of the current folder importable inside the block, after all installed ones."""
-    here = str(Path.cwd())
-    if here in sys.path:
-        yield
-        return
-    sys.path.append(here)
-    try:
-        yield
-    finally:
-        sys.path.remove(here)
+        raise damaged(file, "a torch file", error) from error
+    with file.open("rb") as stream, _pickle_errors(file), current_folder():
+        return torch.load(stream, map_location="cpu", weights_only=False)
 
 
 def _kind_of(file: Path) -> Kind:
@@ -262,7 +169,7 @@ def _kind_of(file: Path) -> Kind:
     try:
         is_archive = zipfile.is_zipfile(file)
     except zipfile.BadZipFile as error:
-        raise _damaged(file, "an archive", error) from error
+        raise damaged(file, "an archive", error) from error
     kind = _kind_of_archive(file) if is_archive else _kind_of_stream(file)
     if kind is None:
         raise ValueError(f"{file} is not a model of a known kind. Accepted: {ACCEPTED}.")
@@ -275,7 +182,7 @@ def _kind_of_archive(file: Path) -> Kind | None:
         with zipfile.ZipFile(file) as archive:
             names = archive.namelist()
     except DAMAGE as error:
-        raise _damaged(file, "an archive", error) from error
+        raise damaged(file, "an archive", error) from error
     members = {name.partition("/")[2] for name in names}  # without the folder of the archive's name
     if any(name.startswith("code/") for name in members):
         return "script"
@@ -283,13 +190,19 @@ def _kind_of_archive(file: Path) -> Kind | None:
         return "export"
     if "data.pkl" in members:
         return "torch"
+    if SCHEMA in names:
+        return "skops"
     if any(name.endswith(".npy") for name in names):
         raise ValueError(f"{file} holds arrays, not a model. Accepted: {ACCEPTED}.")
     return None
 
 
 def _kind_of_stream(file: Path) -> Kind | None:
-    """Recognize any other file by its first byte, and by its suffix if it is compressed."""
+    """Recognize any other file by its structure, and by its suffix if it is compressed."""
+    if is_safetensors(file):  # may begin with the byte that pickles begin with
+        return "safetensors"
+    if is_onnx(file):
+        return "onnx"
     with file.open("rb") as stream:
         pickled = stream.read(1) == b"\x80"
     suffix = file.suffix.lower()
@@ -319,7 +232,7 @@ def _load_script(file: Path) -> torch.nn.Module:
         try:
             module: torch.nn.Module = torch.jit.load(file, map_location="cpu")
         except DAMAGE as error:
-            raise _damaged(file, "TorchScript", error) from error
+            raise damaged(file, "TorchScript", error) from error
     return module.eval()
 
 
@@ -328,20 +241,28 @@ def _load_export(file: Path) -> torch.nn.Module:
     try:
         module: torch.nn.Module = torch.export.load(file).module()
     except DAMAGE as error:
-        raise _damaged(file, "a torch.export program", error) from error
+        raise damaged(file, "a torch.export program", error) from error
     for part in module.modules():
         part.training = False  # an exported module has no eval(): its mode was fixed at export
     return module
 
 
 def _load_pickle(file: Path) -> Any:
-    """Load a pickle; scikit-learn's warnings about its version become one."""
+    """Load a pickle."""
     import joblib
+
+    with _pickle_errors(file), current_folder(), one_version_warning(file):
+        return joblib.load(file)
+
+
+@contextmanager
+def one_version_warning(file: Path) -> Iterator[None]:
+    """Turn scikit-learn's warnings about the version that saved a file into one."""
     from sklearn.exceptions import InconsistentVersionWarning
 
-    with _pickle_errors(file), current_folder(), warnings.catch_warnings(record=True) as caught:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", InconsistentVersionWarning)
-        model = joblib.load(file)
+        yield
     outdated = []  # one warning for every part of a pipeline and every tree of a forest
     for warning in caught:
         if isinstance(warning.message, InconsistentVersionWarning):
@@ -357,9 +278,8 @@ def _load_pickle(file: Path) -> Any:
         warnings.warn(
             f"{file} was saved with scikit-learn {outdated[0].original_sklearn_version}, this is "
             f"{outdated[0].current_sklearn_version}: its answers may differ from what they were.",
-            stacklevel=4,  # the caller of load_model
+            stacklevel=5,  # the caller of load_model
         )
-    return model
 
 
 @contextmanager
@@ -373,13 +293,4 @@ def _pickle_errors(file: Path) -> Iterator[None]:
             "can be imported; what it defined under __main__ has to move to a module."
         ) from error
     except DAMAGE as error:
-        raise _damaged(file, "a pickle", error) from error
-
-
-def _damaged(file: Path, kind: str, error: Exception) -> ValueError:
-    """Make the error of a file that cannot be opened, in one line."""
-    reason = str(error).strip().partition("\n")[0]
-    if isinstance(error, EOFError):
-        reason = "it ends too early"
-    name = type(error).__name__
-    return ValueError(f"{file} cannot be opened as {kind}: it is damaged ({reason or name}).")
+        raise damaged(file, "a pickle", error) from error

@@ -12,10 +12,8 @@ from typing_extensions import override
 from .classifier import PROBE_ROWS, Classifier, Rows
 from .eval_mode import EvalModule
 from .layout_hints import layout_hint
+from .output_kinds import are_probabilities, stays_within_unit_interval
 from .verdict import Verdict, finite_log
-
-#: Multiples of a few rows at which a module with one output is asked whether it stays in [0, 1].
-_PROBE_SCALES = (-100, -10, -1, 1, 10, 100)
 
 
 class TorchClassifier(Classifier):
@@ -29,7 +27,7 @@ class TorchClassifier(Classifier):
     module : torch.nn.Module
         The module; its weights, modes and device are never changed, so threads may share it.
     classes : array-like of labels or None
-        Names of the output columns.
+        Names of the output columns; None: those of the module's attribute `classes_`, if any.
     batch_size : int or None
         Rows handed to the module at once.
     device : str, torch.device or None
@@ -56,7 +54,10 @@ class TorchClassifier(Classifier):
         batch_size: int | None,
         device: Any,
     ) -> None:
-        super().__init__(classes, batch_size)
+        super().__init__(
+            getattr(module, "classes_", None) if classes is None else classes,
+            batch_size,
+        )
         if any(parameter.is_meta for parameter in module.parameters()):
             raise ValueError(
                 f"model {type(module).__name__} has weights on the device 'meta', which holds no "
@@ -176,24 +177,8 @@ class TorchClassifier(Classifier):
     def _looks_like_probabilities(self, out: Tensor, x: Tensor) -> bool:
         """Judge by one answer whether the columns are probabilities."""
         if out.shape[1] == 1:
-            return self._stays_within_unit_interval(out, x)
-        in_range = (out >= 0) & (out <= 1)
-        deviation = (out.sum(1) - 1).abs()
-        return bool(in_range.all() and deviation.max() < 1e-4)
-
-    def _stays_within_unit_interval(self, out: Tensor, x: Tensor) -> bool:
-        """Ask a module with one output about large inputs too.
-
-        A few logits may lie within [0, 1] by chance; a probability stays there for any input.
-        """
-        few = x[:8] + 1
-        probes = torch.cat([scale * few for scale in _PROBE_SCALES])
-        with torch.no_grad():
-            far = self._ask(probes)
-        far = far.to(out).reshape(-1, 1)
-        values = torch.cat([out, far])
-        in_range = (values >= 0) & (values <= 1)
-        return bool((in_range | values.isnan()).all())
+            return stays_within_unit_interval(out, x, self._ask)
+        return are_probabilities(out)
 
 
 def _first_floating_point(module: torch.nn.Module) -> Tensor | None:

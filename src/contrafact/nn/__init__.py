@@ -10,7 +10,7 @@ from .retraining import committee
 from .robust import RobustTrainer
 from .scaling import normalized
 from .training import fit_classifier
-from .weights import load_model
+from .weights import load_model, save_weights
 
 __all__ = [
     "FCN",
@@ -30,5 +30,6 @@ __all__ = [
     "normalized",
     "reconstruction_report",
     "robust_accuracy",
+    "save_weights",
     "spectral_report",
 ]

@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import copy
 import difflib
+import json
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ..models.files import (
-    IMPORT_PATH,
-    find_model,
-    import_object,
-    read_model,
-    read_torch_file,
+from ..data.archives import MAX_BYTES
+from ..models import as_classifier
+from ..models.files import find_model, read_model, read_torch_file
+from ..models.import_paths import IMPORT_PATH, import_object
+from ..models.labels import has_class_names
+from ..models.safetensors_files import (
+    CLASSES_KEY,
+    NETWORK_KEY,
+    read_class_names,
+    read_safetensors,
+    write_safetensors,
 )
-from ..validation import Boolean, Satisfies, brief, check_parameters
+from ..models.torch_adapter import TorchClassifier
+from ..validation import Boolean, FilePath, Satisfies, brief, check_parameters
 from .base import Network
 from .image_networks import ResNet8, SmallCNN
 from .inception import InceptionTime
@@ -48,20 +55,22 @@ def load_model(
     ----------
     path : str or path
         "module:name", importable from the current folder, for the object of that name; or a file:
-        weights of a torch network (a state_dict, read with weights_only), TorchScript, a program of
-        torch.export, .joblib or .pkl.
+        weights of a torch network (a state_dict, read with weights_only, or safetensors), ONNX,
+        skops, TorchScript, a program of torch.export, .joblib or .pkl.
     trust : bool, default=False
         Open files that can run code: TorchScript, programs of torch.export, torch files with more
-        than weights in them, pickles.
+        than weights in them, skops files with types that are not known, pickles.
     network : str, module or function, optional
         What the weights belong to: "module:name" of a torch module or of a class or function that
         makes one without arguments; these objects themselves; or "fcn", "inceptiontime",
-        "bilstm", "smallcnn", "mlp", "resnet8", the networks of `fit_classifier`.
+        "bilstm", "smallcnn", "mlp", "resnet8", the networks of `fit_classifier`. Files of
+        `save_weights` name such a network themselves.
 
     Returns
     -------
     object
-        The model; torch modules are in eval mode.
+        The model; torch modules are in eval mode, with the attribute `classes_` where the file
+        names the classes. ONNX gives a session of onnxruntime.
 
     Raises
     ------
@@ -85,11 +94,17 @@ def load_model(
     rules = {"path": PATH, "trust": Boolean()}
     check_parameters("load_model", rules, {"path": path, "trust": trust})
     source = find_model(path)
-    if source.kind != "torch":
+    if source.kind not in ("torch", "safetensors"):
         if network is not None:
             raise _not_weights(source.path)
         return read_model(source, trust)
-    stored = read_torch_file(source.file, trust)
+    if source.kind == "safetensors":
+        stored, metadata = read_safetensors(source.file)
+        network = _named_network(metadata, source.file) if network is None else network
+        classes = read_class_names(metadata, source.file)
+    else:
+        stored = read_torch_file(source.file, trust)
+        classes = None
     if isinstance(stored, torch.nn.Module):
         if network is not None:
             raise _not_weights(source.path)
@@ -104,7 +119,74 @@ def load_model(
     with seeded(0):  # making a network draws its first weights, which are replaced
         module = _make_network(network, weights, source.file)
     _fill(module, weights, source.file)
+    if classes is not None:
+        vars(module)["classes_"] = classes
     return module.eval()
+
+
+def save_weights(model: Any, path: str | os.PathLike[str]) -> Path:
+    """Write the weights of a network to a safetensors file, which runs no code when it is opened.
+
+    The file also names the network, if it is one of `fit_classifier`, and the classes, so that
+    `load_model` and the command line need nothing else.
+
+    Parameters
+    ----------
+    model : classifier of `fit_classifier`, or torch module
+        The network. A module has no class names; wrap it with `as_classifier` to name them.
+    path : str or path
+        The file, usually .safetensors; replaced if it exists.
+
+    Returns
+    -------
+    Path
+        The file written.
+
+    Raises
+    ------
+    TypeError
+        If `model` is no network.
+    FileNotFoundError
+        If the folder does not exist.
+
+    Examples
+    --------
+    >>> from contrafact.nn import MLP
+    >>> network = as_classifier(MLP(4, 2), classes=["ok", "faulty"])
+    >>> path = save_weights(network, "weights.safetensors")
+    >>> load_model(path).classes_
+    ['ok', 'faulty']
+    """
+    check_parameters("save_weights", {"path": FilePath()}, {"path": path})
+    if not isinstance(model, torch.nn.Module | TorchClassifier):
+        raise TypeError(
+            f"model must be a torch module or a classifier made of one, got {brief(model)}."
+        )
+    classifier = as_classifier(model)
+    assert isinstance(classifier, TorchClassifier)
+    metadata = {}
+    for name, network in NETWORKS.items():
+        if type(classifier.module) is network.make:
+            metadata[NETWORK_KEY] = name
+    if has_class_names(classifier):
+        metadata[CLASSES_KEY] = json.dumps(classifier.classes.tolist())
+    file = Path(path).expanduser()
+    write_safetensors(file, classifier.module.state_dict(), metadata)
+    return file
+
+
+def _named_network(metadata: Mapping[str, str], file: Path) -> str | None:
+    """Return the network of `fit_classifier` that a file names, if any.
+
+    Only these: a file must not choose a module to import.
+    """
+    name = metadata.get(NETWORK_KEY)
+    if name is None or name in NETWORKS:
+        return name
+    raise ValueError(
+        f"{file} says that its weights belong to {brief(name)}. Files may name "
+        f"{', '.join(NETWORKS)}; say with network (--network) which other one it is."
+    )
 
 
 def _not_weights(path: str) -> ValueError:
@@ -120,11 +202,21 @@ def _weights_in(stored: Any, file: Path) -> Weights:
                 stored = stored[key]
                 break
         if stored and all(isinstance(value, Tensor) for value in stored.values()):
+            _check_size(stored.values(), file)
             return dict(stored)
     raise ValueError(
         f"{file} holds a {type(stored).__name__}, not the weights of a network. Accepted: "
         f"a state_dict, alone or as {', '.join(map(repr, WEIGHT_KEYS))} of a dictionary."
     )
+
+
+def _check_size(weights: Iterable[Tensor], file: Path) -> None:
+    """Refuse weights that say to be larger than may be; few stored numbers can claim many."""
+    total = sum(weight.numel() * weight.element_size() for weight in weights)
+    if total > MAX_BYTES:
+        raise ValueError(
+            f"{file} holds weights of {total:,} bytes, more than the {MAX_BYTES:,} allowed."
+        )
 
 
 def _fill(module: torch.nn.Module, weights: Weights, file: Path) -> None:
@@ -199,6 +291,11 @@ def _reference_network(name: str, weights: Weights, file: Path) -> Network:
     try:
         n_inputs = len(weights["standardize.mean"])
         n_classes = len(weights[_HEADS.get(name, "head.bias")])
+        with torch.device("meta"):  # without memory: shapes may claim more than the file holds
+            outline = _BUILDERS[name](n_inputs, n_classes, weights)
+        difference = _first_difference(outline.state_dict(), weights)
+        if difference is not None:
+            raise ValueError(difference)
         return _BUILDERS[name](n_inputs, n_classes, weights)
     except KeyError as error:
         raise ValueError(
