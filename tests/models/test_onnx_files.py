@@ -1,5 +1,7 @@
 """ONNX files: recognized by structure, with no way to other files of the machine."""
 
+import pickle
+
 import numpy as np
 import pytest
 import torch
@@ -30,6 +32,12 @@ def test_a_model_is_recognized_by_its_structure(tmp_path, name):
     path = save(logits_model(), tmp_path / name)
     assert find_model(path).kind == "onnx"
     np.testing.assert_allclose(answers(path), softmax(logits_of(X)), atol=1e-6)
+
+
+def test_a_model_can_be_sent_to_another_process(tmp_path):
+    path = save(logits_model(), tmp_path / "net.onnx")
+    sent = pickle.loads(pickle.dumps(load_model(path)))
+    assert np.array_equal(cf.as_classifier(sent).predict_proba(X), answers(path))
 
 
 def test_other_files_are_not_taken_for_onnx(tmp_path):

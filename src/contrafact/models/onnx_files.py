@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import torch
+from typing_extensions import override
 
 from ..data.archives import MAX_BYTES
 from ..extras import require_extra
@@ -85,10 +87,20 @@ def read_onnx(file: Path) -> Any:
         onnxruntime does not have.
     """
     require_extra("files", "An ONNX file")
-    import onnxruntime
-
     content = file.read_bytes()
     has_other_files = LOCATION in content and _check_other_files(file, content)
+    try:
+        # The bytes that were looked at; other files are found from the path only.
+        return _open_session(str(file) if has_other_files else content)
+    # The errors of onnxruntime derive from nothing narrower.
+    except Exception as error:
+        raise ValueError(f"{file} cannot be opened as ONNX: {runtime_reason(error)}.") from error
+
+
+def _open_session(source: str | bytes) -> Any:
+    """Open a session of a path or of the content of a file."""
+    import onnxruntime
+
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = torch.get_num_threads()
     options.inter_op_num_threads = 1
@@ -96,16 +108,24 @@ def read_onnx(file: Path) -> Any:
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     # Else the content could pass for onnxruntime's own format, which was not looked at.
     options.add_session_config_entry("session.load_model_format", "ONNX")
-    try:
-        return onnxruntime.InferenceSession(
-            # The bytes that were looked at; other files are found from the path only.
-            str(file) if has_other_files else content,
-            options,
-            providers=["CPUExecutionProvider"],
-        )
-    # The errors of onnxruntime derive from nothing narrower.
-    except Exception as error:
-        raise ValueError(f"{file} cannot be opened as ONNX: {runtime_reason(error)}.") from error
+    return _session_class()(source, options, providers=["CPUExecutionProvider"])
+
+
+@cache
+def _session_class() -> type[Any]:
+    """Return sessions that can be sent to other processes, where they are opened again."""
+    import onnxruntime
+
+    class Session(onnxruntime.InferenceSession):  # type: ignore[misc]
+        def __init__(self, source: str | bytes, *args: Any, **kwargs: Any) -> None:
+            super().__init__(source, *args, **kwargs)
+            self._source = source
+
+        @override
+        def __reduce__(self) -> tuple[Any, ...]:
+            return _open_session, (self._source,)
+
+    return Session
 
 
 def runtime_reason(error: Exception) -> str:
