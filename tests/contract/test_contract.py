@@ -28,6 +28,7 @@ import torch
 import contrafact as cf
 from contrafact.explainers import svce
 from contrafact.explainers.registry import explainer_classes
+from contrafact.explainers.support import boundary_walk
 from contrafact.testing import CHECKS, check_explainer, plan_checks
 from contrafact.testing.case_models import MODELS, PROTOTYPE_MODELS
 from contrafact.testing.cases import MODALITIES
@@ -99,8 +100,11 @@ CELLS = list(all_cells())
 
 @pytest.fixture(autouse=True)
 def coarse_radius(monkeypatch):
-    """Let SVCE bisect its radius to 10 % instead of 1 %: no check needs more, in twice the time."""
+    """Let SVCE find its radius roughly, by few gradients: no check needs more, at several times
+    the cost."""
     monkeypatch.setattr(svce, "PRECISION", 1.1)
+    monkeypatch.setattr(boundary_walk, "LEVELS", 16)
+    monkeypatch.setattr(boundary_walk, "MAX_GRADIENTS", 2)
 
 
 @pytest.mark.contract
