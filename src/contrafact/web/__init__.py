@@ -1,0 +1,1 @@
+"""The explorer and the service: a model and its explanations over HTTP."""
