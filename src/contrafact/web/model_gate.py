@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import wraps
 from types import MethodType
 from typing import Any
@@ -18,21 +16,12 @@ import numpy as np
 from ..models.classifier import Array, Classifier
 from ..models.verdict import Verdict
 from ..models.wrapper import Wrapper
+from .merging import Busy, MergingThread, ModelFailure, NoAnswer, describe
+
+__all__ = ["Busy", "ModelFailure", "ModelGate", "NoAnswer"]
 
 #: what of a classifier runs the model
 _ASKING = ("_evaluate", "_decide", "logits")
-
-
-class Busy(RuntimeError):
-    """Too many questions wait already."""
-
-
-class NoAnswer(RuntimeError):
-    """The model has not answered in time."""
-
-
-class ModelFailure(RuntimeError):
-    """The model raised an exception, or gave something that is no number."""
 
 
 class ModelGate:
@@ -75,22 +64,23 @@ class ModelGate:
         patience: float = 30.0,
         on_batch: Callable[[int, int], None] | None = None,
     ) -> None:
-        self.max_rows = max_rows
-        self.max_waiting = max_waiting
-        self.patience = patience
         self._on_batch = on_batch or (lambda questions, rows: None)
         self._door = _Door()
         self.classifier = _behind(self._door, classifier)
-        self._waiting: deque[_Question] = deque()
-        self._news = threading.Condition()
-        self._closed = False
-        self._thread = threading.Thread(target=self._serve, name="model-gate", daemon=True)
-        self._thread.start()
+        self._thread: MergingThread[Array, Verdict] = MergingThread(
+            "The model",
+            self._answer,
+            max_size=max_rows,
+            max_waiting=max_waiting,
+            patience=patience,
+            # What arrives while a search holds the door joins the batch.
+            enter=self._door.first,
+        )
 
     @property
     def waiting(self) -> int:
         """How many questions wait for the next batch."""
-        return len(self._waiting)
+        return self._thread.waiting
 
     @property
     def busy_seconds(self) -> float:
@@ -119,116 +109,32 @@ class ModelGate:
         ModelFailure
             If the model raised, or gave a probability that is no number.
         """
-        if self.busy_seconds > self.patience:
-            raise NoAnswer(self._describe_delay())
-        question = _Question(np.asarray(x), asyncio.get_running_loop())
-        with self._news:
-            if self._closed:
-                raise NoAnswer("The server is closing.")
-            if len(self._waiting) >= self.max_waiting:
-                raise Busy(f"{len(self._waiting)} questions wait already; try again later.")
-            self._waiting.append(question)
-            self._news.notify()
-        try:
-            return await asyncio.wait_for(question.answer, self.patience)
-        except asyncio.TimeoutError:
-            raise NoAnswer(self._describe_delay()) from None
+        x = np.asarray(x)
+        return await self._thread.ask(x, x.shape[1:], len(x))
 
     def close(self) -> None:
         """Refuse what waits and end the gate's thread; a batch that runs is not waited for long."""
-        with self._news:
-            self._closed = True
-            self._news.notify()
-        self._thread.join(timeout=1.0)
+        self._thread.close()
 
-    def _describe_delay(self) -> str:
-        return f"The model has not answered within {self.patience:g} seconds."
-
-    def _serve(self) -> None:
-        """Answer questions until the gate is closed."""
-        while True:
-            with self._news:
-                self._news.wait_for(lambda: self._closed or self._waiting)
-                if self._closed:
-                    break
-            with self._door.first():
-                # Taken inside: what arrives while a search holds the door joins the batch.
-                self._answer(self._next_batch())
-        while self._waiting:
-            self._waiting.popleft().fail(NoAnswer("The server is closing."))
-
-    def _next_batch(self) -> list[_Question]:
-        """Take the first question and those that wait with instances of the same shape."""
-        with self._news:
-            batch: list[_Question] = []
-            rows = 0
-            left: deque[_Question] = deque()
-            while self._waiting:
-                question = self._waiting.popleft()
-                if question.answer.cancelled():
-                    continue
-                fits = not batch or (
-                    question.x.shape[1:] == batch[0].x.shape[1:]
-                    and rows + len(question.x) <= self.max_rows
-                )
-                if fits:
-                    batch.append(question)
-                    rows += len(question.x)
-                else:
-                    left.append(question)
-            self._waiting = left
-        return batch
-
-    def _answer(self, batch: list[_Question]) -> None:
-        """Ask about a batch, and about each of its questions alone where that fails."""
-        if not batch:
-            return
+    def _answer(self, questions: list[Array]) -> list[Verdict | Exception]:
+        """Ask about the instances of several questions at once."""
         try:
-            verdict = self.classifier.final_verdict(np.concatenate([each.x for each in batch]))
-        # Whatever the user's model raises is told to those who asked; the thread has to live on.
+            verdict = self.classifier.final_verdict(np.concatenate(questions))
+        # Whatever the user's model raises.
         except Exception as error:
-            if len(batch) == 1:
-                batch[0].fail(ModelFailure(f"The model failed: {_describe(error)}"))
-                return
-            for question in batch:  # the instances of one question may be to blame
-                self._answer([question])
-            return
-        sizes = [len(each.x) for each in batch]
-        self._on_batch(len(batch), sum(sizes))
-        for question, part in zip(batch, _split(verdict, sizes), strict=True):
-            is_number = part.proba.isfinite().all(1)
-            if bool(is_number.all()):
-                question.succeed(part)
-                continue
-            row = int((~is_number).int().argmax())
-            question.fail(ModelFailure(f"The model gave NaN as a probability of instance {row}."))
+            raise ModelFailure(f"The model failed: {describe(error)}") from error
+        sizes = [len(x) for x in questions]
+        self._on_batch(len(questions), sum(sizes))
+        return [_refuse_nan(part) for part in _split(verdict, sizes)]
 
 
-class _Question:
-    """Instances, and the future of who asks about them."""
-
-    def __init__(self, x: Array, loop: asyncio.AbstractEventLoop) -> None:
-        self.x = x
-        self.answer: asyncio.Future[Verdict] = loop.create_future()
-        self._loop = loop
-
-    def succeed(self, verdict: Verdict) -> None:
-        """Give the answer to who asks."""
-        self._settle(self.answer.set_result, verdict)
-
-    def fail(self, error: Exception) -> None:
-        """Raise an exception where the answer is awaited."""
-        self._settle(self.answer.set_exception, error)
-
-    def _settle(self, settle: Callable[[Any], None], value: Any) -> None:
-        """Settle the future in its own thread, unless nobody waits for it any more."""
-
-        def settle_once() -> None:
-            if not self.answer.done():
-                settle(value)
-
-        with suppress(RuntimeError):  # the loop was closed
-            self._loop.call_soon_threadsafe(settle_once)
+def _refuse_nan(verdict: Verdict) -> Verdict | ModelFailure:
+    """Return a verdict, or a failure where a probability is no number."""
+    is_number = verdict.proba.isfinite().all(1)
+    if bool(is_number.all()):
+        return verdict
+    row = int((~is_number).int().argmax())
+    return ModelFailure(f"The model gave NaN as a probability of instance {row}.")
 
 
 class _Door:
@@ -306,9 +212,3 @@ def _split(verdict: Verdict, sizes: list[int]) -> list[Verdict]:
         strict=True,
     )
     return [Verdict(*part) for part in parts]
-
-
-def _describe(error: Exception) -> str:
-    """Return kind and first line of an exception, shortened."""
-    line, _, _ = str(error).strip().partition("\n")
-    return f"{type(error).__name__}: {line[:300]}"
