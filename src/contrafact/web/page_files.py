@@ -7,7 +7,14 @@ from importlib.resources import files
 from typing import NamedTuple
 
 # The report's scripts share one scope and export nothing, since the report joins them into one.
-CHART_SCRIPTS = ("number_text.js", "elements.js", "unpacking.js", "series_chart.js", "pictures.js")
+CHART_SCRIPTS = (
+    "number_text.js",
+    "elements.js",
+    "unpacking.js",
+    "series_chart.js",
+    "pictures.js",
+    "theme.js",
+)
 CHART_NAMES = (
     "MARGIN",
     "SeriesChart",
@@ -18,6 +25,7 @@ CHART_NAMES = (
     "findRuns",
     "imageColors",
     "make",
+    "makeThemeButton",
     "numberText",
     "plainKey",
     "valueRange",

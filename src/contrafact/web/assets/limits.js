@@ -1,0 +1,143 @@
+// What may change: what must stay as it is, and bounds for the rest.
+
+import { make, numberText } from "./charts.js";
+import { anyTrue, fromPlanes } from "./planes.js";
+import { freeLimits } from "./state.js";
+
+const SUMMARIES = {
+  series: "Select a stretch in the chart to say that it must stay. The small triangles at the right "
+    + "of the chart, or the fields here, bound the values.",
+  image: "Paint over what must stay with “must stay”.",
+  row: "Tick “must stay” beside a column, or bound its values.",
+};
+
+/** The limits as the server wants them; null where there is none at all. */
+export function limitsToSend({ limits, overview }) {
+  return {
+    frozen: anyTrue(limits.frozen) ? fromPlanes(limits.frozen, overview.shape) : null,
+    lower: limits.lower,
+    upper: limits.upper,
+    max_step: limits.maxStep.some((value) => value !== null) ? limits.maxStep : null,
+    increasing: [...limits.increasing],
+    decreasing: [...limits.decreasing],
+    max_changed: limits.maxChanged,
+  };
+}
+
+/** The limits in a few words. */
+export function limitWords({ limits, overview }) {
+  const words = [];
+  const kept = limits.frozen.flat().filter(Boolean).length;
+  const all = limits.frozen.flat().length;
+  if (kept === all) words.push("everything must stay");
+  else if (kept > 0) words.push(`${numberText((100 * kept) / all, 2)} % must stay`);
+  const bounds = [...limits.lower, ...limits.upper].filter((value) => value !== null).length;
+  if (bounds > 0) words.push(bounds === 1 ? "1 bound" : `${bounds} bounds`);
+  if (limits.maxStep.some((value) => value !== null)) words.push("steps limited");
+  const directions = limits.increasing.size + limits.decreasing.size;
+  if (directions > 0) words.push(directions === 1 ? "1 direction" : `${directions} directions`);
+  if (limits.maxChanged !== null) {
+    const noun = limits.maxChanged === 1 ? "column" : "columns";
+    words.push(`at most ${limits.maxChanged} ${noun}`);
+  }
+  return words.length > 0 ? words.join(", ") : `every ${wholeOf(overview)} may change`;
+}
+
+function wholeOf({ kind }) {
+  return { series: "point", image: "pixel" }[kind] ?? "column";
+}
+
+/** A field for a number that may be left empty. */
+export function makeNumberField(label, value, placeholder, onchange) {
+  const field = make("input", {
+    type: "number",
+    step: "any",
+    "aria-label": label,
+    placeholder,
+    onchange: () => onchange(field.value === "" ? null : Number(field.value)),
+  });
+  field.value = value ?? "";
+  return field;
+}
+
+/** The fold of the limits; `editor` draws the channels that are chosen here. */
+export class Limits {
+  constructor(session, editor) {
+    this.session = session;
+    this.editor = editor;
+    this.kind = session.overview.kind === "table" ? "row" : session.overview.kind;
+    this.words = make("span", { class: "small" });
+    this.fields = make("div", {});
+    const clear = () => {
+      session.limits = freeLimits(session.overview);
+      session.emit("limits");
+    };
+    this.box = make("details", { class: "limits" },
+      make("summary", {}, "What may change? ", this.words),
+      make("p", { class: "small" }, SUMMARIES[this.kind]),
+      this.fields,
+      make("button", { type: "button", onclick: clear }, "Everything may change"));
+    session.on("limits", () => this.update());
+    this.update();
+  }
+
+  update() {
+    this.words.textContent = `(${limitWords(this.session)})`;
+    // A field that is being typed into stays as it is.
+    if (this.fields.contains(document.activeElement)) return;
+    this.fields.replaceChildren(this.kind === "row" ? this.makeMostChanged() : this.makeTable());
+  }
+
+  makeMostChanged() {
+    const { session } = this;
+    const field = makeNumberField("most columns to change", session.limits.maxChanged, "any number",
+      (value) => session.limit((limits) => { limits.maxChanged = value; }));
+    field.min = 1;
+    field.step = 1;
+    return make("label", { class: "field" }, "Columns that change, at most ", field);
+  }
+
+  makeTable() {
+    const { overview } = this.session;
+    const isSeries = this.kind === "series";
+    const several = overview.names.length > 1;
+    const head = [
+      several ? "channel" : null,
+      several && isSeries ? "shown" : null,
+      several ? "may change" : null,
+      "at least",
+      "at most",
+      isSeries ? "largest step" : null,
+    ].filter((text) => text !== null);
+    return make("div", { class: "wide limit-table" },
+      make("table", {},
+        make("thead", {}, make("tr", {}, ...head.map((text) => make("th", { scope: "col" }, text)))),
+        make("tbody", {}, ...overview.names.map((name, c) => this.makeLine(name, c)))));
+  }
+
+  makeLine(name, c) {
+    const { session } = this;
+    const { limits, overview } = session;
+    const isSeries = this.kind === "series";
+    const several = overview.names.length > 1;
+    const [low, high] = overview.range[c];
+    const cell = (...content) => make("td", {}, ...content);
+    const number = (key, words, hint) => cell(makeNumberField(`${name}: ${words}`, limits[key][c], hint,
+      (value) => session.limit((all) => { all[key][c] = value; })));
+    const box = (words, checked, onchange) => cell(make("input", {
+      type: "checkbox", "aria-label": `${name}: ${words}`, checked, onchange,
+    }));
+    const allow = (event) => session.limit((all) => all.frozen[c].fill(!event.target.checked));
+    const show = (event) => {
+      this.editor.showChannels(this.editor.shown.map((is, i) => (i === c ? event.target.checked : is)));
+    };
+    return make("tr", {}, ...[
+      several ? make("th", { scope: "row" }, name) : null,
+      several && isSeries ? box("shown", this.editor.shown[c], show) : null,
+      several ? box("may change", !limits.frozen[c].every(Boolean), allow) : null,
+      number("lower", "at least", numberText(low, 3)),
+      number("upper", "at most", numberText(high, 3)),
+      isSeries ? number("maxStep", "largest step from one point to the next", "any") : null,
+    ].filter((part) => part !== null));
+  }
+}
