@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test quick compat fuzz browser lint types check docs lock audit dist sbom bench-believable bench-bills bench-gradient bench-guides bench-kills bench-latent bench-lmo bench-optimality bench-prototypes bench-robust bench-search bench-tables bench-tables-requests bench-tscfeval bench-visual clean
+.PHONY: demo explore test quick compat fuzz browser lint types check docs lock audit dist sbom bench-believable bench-bills bench-gradient bench-guides bench-kills bench-latent bench-lmo bench-optimality bench-prototypes bench-robust bench-search bench-tables bench-tables-requests bench-tscfeval bench-visual clean
 
 # Every file is checked against the hashes in requirements.lock. Where the index serves other builds of the same
 # versions: make demo LOCK=constraints.txt
@@ -20,6 +20,10 @@ TORCH := $(shell grep -o '^torch==[^ ;]*' constraints.txt)
 
 demo: .venv/.installed
 	$(BIN)/contrafact demo
+
+# The live page on the demo's model, which is trained first: about half a minute.
+explore: .venv/.installed
+	$(BIN)/python -c "from contrafact.demo import explore; explore()"
 
 test: .venv/.installed browser
 	$(BIN)/pytest -n 2 --dist worksteal

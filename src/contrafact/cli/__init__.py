@@ -18,6 +18,7 @@ from .console import (
 )
 from .evaluating import evaluate
 from .explaining import explain
+from .exploring import explore
 
 app = typer.Typer(
     cls=ErrorReportingGroup,
@@ -53,6 +54,7 @@ def main(
 
 
 app.command(cls=ArgumentRecordingCommand)(explain)
+app.command()(explore)
 app.command()(evaluate)
 
 

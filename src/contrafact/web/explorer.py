@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import webbrowser
 from html import escape
 from typing import Any
 
@@ -70,6 +71,10 @@ class Explorer:
     def running(self) -> bool:
         """Whether it answers."""
         return self._server.running
+
+    def open(self) -> None:
+        """Open the page in the user's browser."""
+        webbrowser.open(self.url)
 
     def stop(self) -> None:
         """Stop it and free its port; nothing happens where it is stopped already."""

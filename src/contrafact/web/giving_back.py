@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,7 @@ def stretches(result: Counterfactuals, i: int) -> list[dict[str, Any]]:
             "start": start,
             "stop": stop,
         }
-        for start, stop in joined_runs(changed.any(0))
+        for start, stop in joined_runs(np.asarray(changed.any(0)))
     ]
 
 
@@ -158,10 +159,14 @@ def _sentence(
 
 
 def _stretches(result: Counterfactuals, i: int) -> list[Part]:
+    """Return the stretches of a series; where it is but one, its quarters."""
     changed = changed_mask(result, i)
     n_channels, length = changed.shape
+    places = stretches(result, i)
+    if len(places) == 1:
+        places = _quarters(changed, places[0]["start"], places[0]["stop"])
     found = []
-    for place in stretches(result, i):
+    for place in places:
         start, stop = place["start"], place["stop"]
         mask = np.zeros_like(changed)
         mask[:, start:stop] = changed[:, start:stop]
@@ -170,6 +175,16 @@ def _stretches(result: Counterfactuals, i: int) -> list[Part]:
             words += f" in {name_of(result, place['channels'][0])}"
         found.append(Part(words, mask, place))
     return found
+
+
+def _quarters(changed: Array, start: int, stop: int) -> list[dict[str, Any]]:
+    """Divide a stretch into four; without all of it nothing would be left to look at."""
+    edges = np.unique(np.linspace(start, stop, 5).round().astype(int)).tolist()
+    return [
+        {"channels": channels, "start": first, "stop": last}
+        for first, last in pairwise(edges)
+        if (channels := np.flatnonzero(changed[:, first:last].any(1)).tolist())
+    ]
 
 
 def _regions(result: Counterfactuals, i: int) -> list[Part]:

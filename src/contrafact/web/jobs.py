@@ -291,4 +291,5 @@ def describe_failure(error: Exception) -> str:
 def _order(result: Counterfactuals) -> Array:
     """Return the alternatives from smaller to more believable ones."""
     level = result.info.get("level", np.zeros(len(result)))
-    return np.lexsort((result.changed_fraction, np.nan_to_num(level), ~result.valid))
+    order = np.lexsort((result.changed_fraction, np.nan_to_num(level), ~result.valid))
+    return np.asarray(order)

@@ -39,7 +39,7 @@ def make_constraints(workspace: Workspace, limits: LimitsMessage) -> Constraints
     upper = _per_part(workspace, limits.upper, "upper", np.inf)
     max_step = _per_part(workspace, limits.max_step, "max_step", np.inf)
     if workspace.schema is None:
-        given = {
+        given: dict[str, Any] = {
             "frozen": frozen,
             "lower": _over_instance(lower, workspace),
             "upper": _over_instance(upper, workspace),

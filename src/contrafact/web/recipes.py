@@ -19,6 +19,12 @@ from .workspace import Workspace
 
 #: parts of a command that describe frozen values; more are not readable any more
 MOST_SPECS = 60
+#: what the names in the Python lines stand for
+GIVEN = (
+    "model, X and reference (and schema, where there is one) are what contrafact.explore was given: "
+    "of a Dataset its test part, and the Dataset; without a reference, the data are the reference."
+)
+AS_READ = "model, X, reference and schema are what the command reads from its files."
 
 
 @dataclass(frozen=True)
@@ -77,7 +83,7 @@ def recipe(
         if words is None:
             notes.append("The command line has no options for this question; Python has.")
     if not source.lines:
-        notes.append("model, X and reference are what contrafact.explore was given.")
+        notes.append(GIVEN if source.command is None else AS_READ)
     if question.budget is not None and question.budget.seconds is not None:
         notes.append("With a limit in seconds, a slower machine may find less.")
     return {
@@ -93,17 +99,13 @@ def recipe(
 def _python(workspace: Workspace, methods: Methods, source: Source, question: Question) -> str:
     """Return lines whose `result` is the explanation."""
     explainer, options = methods.make(question.choice)
-    is_edited = question.edited or question.instance is None
-    frame = workspace.table is not None
-    i = question.instance
-    instance = "edited" if is_edited else (f"X.iloc[{i}:{i + 1}]" if frame else f"X[{i}:{i + 1}]")
-    arguments = ["model", instance]
+    arguments = ["model", _instance(question)]
     if question.target is not None:
         label = workspace.classes[question.target]
         arguments.append(f"target={label.item()!r}")
     arguments += ["reference=reference", f"method=cf.{explainer!r}".replace("\n", "")]
     arguments.append(f"modality={workspace.modality!r}")
-    if frame:
+    if workspace.schema_given:
         arguments.append("schema=schema")
     arguments += [f"{name}={value!r}" for name, value in options.items()]
     if question.constraints is not None:
@@ -117,12 +119,16 @@ def _python(workspace: Workspace, methods: Methods, source: Source, question: Qu
     if question.confidence is not None:
         arguments.append(f"confidence={question.confidence!r}")
     lines = ["import numpy as np", "", "import contrafact as cf", "", *source.lines]
-    if frame and not any(line.startswith("schema =") for line in source.lines):
-        lines.append(
-            "schema = cf.Schema.infer(reference[0] if isinstance(reference, tuple) else reference)"
-        )
     inner = "".join(f"    {argument},\n" for argument in arguments)
     return "\n".join([*lines, f"result = cf.explain(\n{inner})"]) + "\n"
+
+
+def _instance(question: Question) -> str:
+    """Write how to get the instance."""
+    i = question.instance
+    if question.edited or i is None:
+        return "edited"
+    return f"X[{i} : {i + 1}]"
 
 
 def _constraints(constraints: Constraints) -> str:

@@ -35,7 +35,6 @@ def overview(workspace: Workspace, methods: Methods, words: dict[str, str]) -> d
     top = np.nan_to_num(proba[rows, known.labels])
     proba[rows, known.labels] = -1
     second = np.where(known.labels < 0, -1, np.nan_to_num(proba, nan=-1).argmax(1))
-    names = [workspace.instance_name(i) for i in range(len(workspace))]
     return {
         "kind": workspace.kind,
         "shape": list(workspace.shape),
@@ -49,7 +48,7 @@ def overview(workspace: Workspace, methods: Methods, words: dict[str, str]) -> d
             "truth": None if workspace.truth is None else workspace.truth.tolist(),
             "p": np.where(known.labels < 0, 0, top).round(4).tolist(),
             "second": second.tolist(),
-            "names": None if None in names else names,
+            "names": workspace.instance_names,
         },
         "methods": methods.listed(),
         "range": value_ranges(workspace),
@@ -71,9 +70,10 @@ def instance_view(
 ) -> dict[str, Any]:
     """Return one instance with its neighbors and prototypes."""
     row = workspace.row(i)
+    names = workspace.instance_names
     return {
         "index": i,
-        "name": workspace.instance_name(i) or f"row {i}",
+        "name": f"row {i if names is None else names[i]}",
         "values": json_values(row[0]),
         "texts": value_texts(workspace, row[0]),
         "probabilities": proba.tolist(),

@@ -54,10 +54,14 @@ class Workspace:
         The door to the model; its classifier takes instances as the engine holds them.
     model : Classifier
         The model behind the gate, to fit explainers to.
+    schema_given : bool
+        Whether the schema is the user's, and not inferred.
     kind : {"series", "image", "row", "table"}
         Kind of data.
     shape : tuple of int
         Shape of an instance as it travels.
+    instance_names : list of str or None
+        What the user calls the rows of a data frame, where that is not their number.
     known : KnownVerdicts
         What the model says of all instances, and of the reference.
     """
@@ -75,6 +79,7 @@ class Workspace:
         names: Any = None,
     ) -> None:
         is_own_reference = X_reference is None
+        self.schema_given = schema is not None
         self.X = X
         self.X_reference = X if is_own_reference else X_reference
         self.y_reference = y if is_own_reference else y_reference
@@ -91,6 +96,7 @@ class Workspace:
         self.kind = self.modality if self.table is None else "table"
         self.shape = tuple(self.travel(self.data).shape[1:])
         self.names = _read_names(names, self.data, self.shape)
+        self.instance_names = _read_instance_names(self.table)
 
         classifier = wrap_model(as_classifier(model), self.reference)
         labels = None if self.y_reference is None else np.asarray(self.y_reference)
@@ -135,12 +141,6 @@ class Workspace:
     def class_text(self, column: int) -> str:
         """Return what a class is called on the page."""
         return one_line(self.classes[column], 60) or repr(self.classes[column])
-
-    def instance_name(self, i: int) -> str | None:
-        """Return what the user calls instance i in a data frame; None where it has no name."""
-        if self.table is None or self.table.index is None:
-            return None
-        return one_line(self.table.index[i], 40)
 
     # --- values: as they travel, as the engine holds them, as the user gave them
 
@@ -259,6 +259,17 @@ def _read_names(names: Any, data: Instances, shape: tuple[int, ...]) -> list[str
     if len(names) != shape[0]:
         raise ValueError(f"names has {len(names)} entries. Accepted: {shape[0]}, one for each.")
     return [str(name) for name in names]
+
+
+def _read_instance_names(table: Table | None) -> list[str] | None:
+    """Return the labels of the rows of a data frame; None where they are numbers from 0."""
+    if table is None or table.index is None:
+        return None
+    labels = table.index.tolist()
+    if labels == list(range(len(labels))):
+        return None
+    texts = [" / ".join(map(str, each)) if isinstance(each, tuple) else each for each in labels]
+    return [one_line(text, 40) for text in texts]
 
 
 def _truth(y: Array, classes: Array) -> Array:
