@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
-__all__ = ["Explorer", "explore"]
+_MODULES = {
+    "Client": "client",
+    "Explorer": "explorer",
+    "ServiceError": "client",
+    "ServiceLimits": "service",
+    "explore": "explorer",
+    "make_service": "service",
+}
+
+__all__ = ["Client", "Explorer", "ServiceError", "ServiceLimits", "explore", "make_service"]
 
 
 def __getattr__(name: str) -> Any:
     # On first use, so that a client of the service does not wait for torch.
-    if name not in __all__:
+    if name not in _MODULES:
         raise AttributeError(f"module 'contrafact.web' has no attribute {name!r}")
-    from . import explorer
-
-    return getattr(explorer, name)
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
