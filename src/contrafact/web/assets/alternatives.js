@@ -3,13 +3,18 @@
 import { Refusal, Gone, api } from "./api.js";
 import { make } from "./charts.js";
 import { makeExports } from "./exports.js";
+import { partsOf } from "./parts.js";
 import { toPlanes } from "./planes.js";
 import { percentText } from "./words.js";
 
-/** The answer to an explanation; `pictures` draws a way small and in full. */
+/**
+ * The answer to an explanation; `pictures` draws a way small and in full, `askForFront` asks for
+ * ways from the smallest to the most believable (null where no method can).
+ */
 export class Alternatives {
-  constructor(session, pictures) {
+  constructor(session, pictures, askForFront) {
     this.session = session;
+    this.askForFront = askForFront;
     this.pictures = pictures;
     this.box = make("section", { class: "answer", "aria-label": "The answer", hidden: true });
     session.on("answer", () => this.fill());
@@ -28,16 +33,33 @@ export class Alternatives {
     }));
     this.ways.sort((a, b) => a.distance - b.distance);
     const heading = make("h2", { tabindex: -1 }, "What would change the decision");
-    const parts = [heading, make("p", { class: "told" }, answer.sentence || answer.message)];
-    if (this.ways.length > 1) parts.push(this.makeFront(), this.makeCards());
+    const parts = [heading, make("p", {}, this.summaryText())];
+    this.slider = null;
+    this.cards = null;
+    if (this.ways.length > 1) parts.push(answer.front ? this.makeFront() : null, this.makeCards());
+    if (this.ways.length > 0 && !answer.front && this.askForFront !== null) {
+      parts.push(make("button", { type: "button", onclick: this.askForFront },
+        "Show ways from the smallest to the most believable"));
+    }
     this.detail = make("div", { class: "way" });
-    this.box.append(...parts, this.detail);
+    this.box.append(...parts.filter((part) => part !== null), this.detail);
     if (this.ways.length > 0) this.choose(0);
     heading.focus({ preventScroll: true });
     if (heading.getBoundingClientRect().top > innerHeight * 0.8) {
       const isCalm = matchMedia("(prefers-reduced-motion: reduce)").matches;
       this.box.scrollIntoView({ behavior: isCalm ? "auto" : "smooth", block: "nearest" });
     }
+  }
+
+  summaryText() {
+    const { answer, overview } = this.session;
+    const reached = this.ways.filter((way) => way.valid).length;
+    if (this.ways.length === 0) return answer.message || answer.sentence;
+    const wanted = overview.classes[this.ways[0].target];
+    const left = answer.front ? "the smallest change first" : "each enough by itself";
+    if (reached === 0) return `No change was found that makes the model decide for ${wanted}.`;
+    if (reached === 1) return `There is a way to make the model decide for ${wanted}:`;
+    return `There are ${reached} ways to make the model decide for ${wanted}, ${left}:`;
   }
 
   /** A slider along the ways, which are sorted from the smallest change. */
@@ -77,7 +99,7 @@ export class Alternatives {
   choose(at) {
     const way = this.ways[at];
     this.cards?.forEach((card, i) => card.setAttribute("aria-pressed", String(i === at)));
-    if (this.slider && this.ways.length > 1) {
+    if (this.slider) {
       this.slider.value = at;
       this.slider.setAttribute("aria-valuetext", `way ${at + 1} of ${this.ways.length}`);
     }
@@ -127,11 +149,13 @@ export class Alternatives {
   }
 
   makeKept(way) {
-    const cells = way.mask.flat();
-    const kept = cells.filter((is) => !is).length;
-    const { kind, names } = this.session.overview;
+    const { kind, names, columns } = this.session.overview;
     const noun = { series: "points", image: "pixels" }[kind] ?? "columns";
-    const lines = [`${kept.toLocaleString("en")} of ${cells.length.toLocaleString("en")} ${noun} are exactly as they were.`];
+    const cells = columns
+      ? partsOf(columns).map(({ members }) => members.some((j) => way.mask[0][j]))
+      : way.mask.flat();
+    const [kept, all] = [cells.filter((is) => !is).length, cells.length].map((n) => n.toLocaleString("en"));
+    const lines = [`${kept} of ${all} ${noun} are exactly as they were.`];
     if (kind === "series" && names.length > 1) {
       const still = names.filter((_, c) => !way.mask[c].some(Boolean));
       if (still.length > 0) lines.push(`Channels that stay as a whole: ${still.join(", ")}.`);
@@ -145,13 +169,15 @@ export class Alternatives {
     place.replaceChildren(make("p", { class: "small" }, "Asking the model …"));
     try {
       const { parts } = await api.why(this.session.answer.job, way.number);
-      const lines = parts.map((part) => make("li", { class: part.stays ? "" : "needed" },
-        make("span", {}, part.sentence || part.words),
+      const { classes } = this.session.overview;
+      const lines = parts.map((part) => make("li", { class: part.stays ? "" : "needed", title: part.sentence },
+        make("span", {}, `Without the change ${part.words} the model decides for `,
+          make("strong", {}, classes[part.label]), part.stays ? " all the same." : ": it is needed."),
         make("span", { class: "number" }, percentText(part.probability))));
       place.replaceChildren(
         make("h3", {}, "Why is it not smaller?"),
         make("p", { class: "small" }, "Each line puts one part back as it was, and asks the model again. "
-          + "The number is how sure it then is of the wanted class."),
+          + `The number is how sure it then is of ${this.session.overview.classes[way.target]}.`),
         parts.length > 0
           ? make("ul", { class: "parts" }, ...lines)
           : make("p", {}, "There is nothing that could be put back."));

@@ -50,6 +50,11 @@ export class Column {
     return this.column.kind === "number" || this.column.kind === "integer";
   }
 
+  /** Whether values can rise and fall. */
+  get isOrdered() {
+    return this.isNumber || this.column.kind === "ordered";
+  }
+
   get value() {
     return this.session.values[0][this.j];
   }
@@ -116,7 +121,7 @@ export class Column {
     this.keep = makeKeepBox(name, session, [j]);
     const parts = [make("label", {}, this.keep, "must stay")];
     const usual = session.overview.methods.find((method) => method.default);
-    if (usual?.limits.includes("increasing") && this.column.kind !== "category") {
+    if (usual?.limits.includes("increasing") && this.isOrdered) {
       this.way = make("select", {
         "aria-label": `${name}: which way it may change`,
         onchange: (event) => this.direct(event.target.value),
@@ -162,7 +167,7 @@ export class Column {
     const { column, value, session } = this;
     const before = session.original[0][this.j];
     const isKnown = value !== null;
-    const shown = cellText(column, value);
+    const shown = this.isFixed ? session.instance.texts?.[this.j] ?? cellText(column, value) : cellText(column, value);
     this.text.textContent = value === before ? shown : `${cellText(column, before)} → ${shown}`;
     this.box.classList.toggle("edited", value !== before);
     if (this.isFixed) return;

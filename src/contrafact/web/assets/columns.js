@@ -3,32 +3,21 @@
 import { make } from "./charts.js";
 import { Column } from "./column.js";
 import { ColumnGroup } from "./column_group.js";
+import { partsOf } from "./parts.js";
 import { Profiles } from "./profiles.js";
 
 /** Cards on the page at once; the others are found by name. */
 const MOST_CARDS = 60;
 const MANY = 16;
 
-/** Columns that stand for one choice are one card; all others have one each. */
-function makeCards(session) {
-  const groups = new Map();
-  const cards = [];
-  session.overview.columns.forEach((column, j) => {
-    if (!column.group) cards.push(new Column(session, j));
-    else if (groups.has(column.group)) groups.get(column.group).push(j);
-    else {
-      const members = [j];
-      groups.set(column.group, members);
-      cards.push(new ColumnGroup(session, column.group, members));
-    }
-  });
-  return cards;
+function makeCard(session, part) {
+  return part.isGroup ? new ColumnGroup(session, part) : new Column(session, part.members[0]);
 }
 
 export class ColumnsEditor {
   constructor(session) {
     this.session = session;
-    this.cards = makeCards(session);
+    this.cards = partsOf(session.overview.columns).map((part) => makeCard(session, part));
     this.profiles = new Profiles(session, this.cards.filter((card) => card.column !== undefined));
     this.grid = make("div", { class: "columns" });
     const legend = make("div", { class: "tools legend" },

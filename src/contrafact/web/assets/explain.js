@@ -26,6 +26,7 @@ export class Explanation {
     const { session } = this;
     const { overview, instance, values, isEdited } = session;
     const before = { values, probabilities: (session.verdict ?? session.verdictBefore).probabilities };
+    const { front } = this.question.choice;
     this.leave();
     const run = this.run;
     this.show({ state: "running", asked: 0, allowed: null });
@@ -41,13 +42,13 @@ export class Explanation {
         return;
       }
       this.job = job;
-      await this.follow(job, run, before);
+      await this.follow(job, run, { before, front });
     } catch (error) {
       if (run === this.run) this.fail(error);
     }
   }
 
-  async follow(job, run, before) {
+  async follow(job, run, context) {
     let status = { version: -1, state: "running" };
     while (status.state === "running") {
       status = await api.job(job, status.version);
@@ -57,7 +58,7 @@ export class Explanation {
     }
     this.job = null;
     if (status.state === "failed") this.words.textContent = status.message;
-    else this.session.setAnswer({ ...status, job, before });
+    else this.session.setAnswer({ ...status, ...context, job });
   }
 
   /** Draw where the change leads, as long as nothing better is there. */
@@ -67,7 +68,7 @@ export class Explanation {
     this.session.setGuide({ values, words: preview.words });
   }
 
-  show({ state, asked, allowed, message }) {
+  show({ state, asked, allowed, message = "" }) {
     const isRunning = state === "running";
     this.progress.hidden = !isRunning;
     this.question.ask.setAttribute("aria-busy", String(isRunning));
@@ -75,7 +76,7 @@ export class Explanation {
       this.bar.max = allowed;
       this.bar.value = asked;
     } else this.bar.removeAttribute("value");
-    const sofar = asked > 0 ? `Asked the model ${countText(asked, "time")} so far …` : "Searching …";
+    const sofar = asked > 0 ? `Asked the model ${countText(asked, "time")} so far …` : message || "Searching …";
     const ended = state === "cancelled" ? message || "Cancelled." : "";
     this.words.textContent = isRunning ? sofar : ended;
   }

@@ -2,8 +2,8 @@
 
 import { changeColors, clamp, imageColors, make, numberText, plainKey } from "./charts.js";
 import { pixelsBetween, pixelsUnder } from "./image_pictures.js";
-import { copyPlanes } from "./planes.js";
-import { paint } from "./small_pictures.js";
+import { copyPlanes, toPlanes } from "./planes.js";
+import { makeThumbnail, paint } from "./small_pictures.js";
 
 const TOOLS = { read: "Read", paint: "Paint", keep: "Must stay", allow: "May change" };
 const HINTS = {
@@ -15,12 +15,15 @@ const HINTS = {
 /** Pixels of the screen for one of the hatched layer's cells. */
 const CELL = 8;
 const SIDE = 336;
+/** Images up to this width are painted pixel by pixel at first. */
+const SMALL_SIDE = 16;
+const MOST_OTHERS = 4;
 
 export class ImageEditor {
   constructor(session) {
     this.session = session;
     this.tool = "paint";
-    this.size = 2;
+    this.size = session.overview.shape[2] > SMALL_SIDE ? 2 : 1;
     this.pixel = 0;
     this.last = null;
     this.frame = null;
@@ -44,10 +47,12 @@ export class ImageEditor {
     this.change.style.width = `${width * scale * 0.5}px`;
     this.changeFigure = make("figure", { hidden: true }, this.change,
       make("figcaption", {}, "what you changed: red brighter, blue darker"));
+    this.others = make("div", { class: "others" });
     this.box = make("div", { class: "editor" }, this.makeTools(),
-      make("div", { class: "pictures" }, this.stack, this.changeFigure), this.readout);
+      make("div", { class: "pictures" }, this.stack, this.changeFigure, this.others), this.readout);
     this.setTool("paint");
     for (const name of ["values", "limits"]) session.on(name, () => this.update());
+    for (const name of ["instance", "guide"]) session.on(name, () => this.showOthers());
   }
 
   /** The values that the reference has, over all channels. */
@@ -62,7 +67,7 @@ export class ImageEditor {
       make("input", { type: "radio", name: "tool", value: name, onchange: () => this.setTool(name) }),
       make("span", {}, words)));
     const sizes = make("input", {
-      type: "range", min: 1, max: 9, step: 1,
+      type: "range", min: 1, max: 6, step: 1,
       oninput: (event) => { this.size = Number(event.target.value); },
     });
     sizes.value = this.size;
@@ -116,6 +121,16 @@ export class ImageEditor {
       context.lineTo(x + CELL, y + CELL / 2);
     });
     context.stroke();
+  }
+
+  /** Real images beside it: the one that a search leads to, and the nearest of other classes. */
+  showOthers() {
+    const { guide, instance, overview } = this.session;
+    const found = instance.neighbors.filter(({ label }) => label !== instance.label);
+    const shown = found.slice(0, MOST_OTHERS).map(({ values, words }) =>
+      ({ words, values: toPlanes(values, overview.shape) }));
+    this.others.replaceChildren(...(guide ? [guide] : shown).map(({ values, words }) => make("figure", {},
+      makeThumbnail(values, overview.shape, this.range, words), make("figcaption", {}, words))));
   }
 
   pixelAt(event) {

@@ -68,15 +68,14 @@ export class ImagePictures {
   }
 }
 
-/** The numbers of the pixels within a round brush. */
+/** The numbers of the pixels within a round brush; of size 1 it covers one pixel. */
 export function pixelsUnder(pixel, size, [, height, width]) {
   const [row, column] = [Math.floor(pixel / width), pixel % width];
-  const radius = (size - 1) / 2;
-  const reach = Math.ceil(radius);
+  const reach = size - 1;
   const found = [];
   for (let r = Math.max(row - reach, 0); r <= Math.min(row + reach, height - 1); r++) {
     for (let c = Math.max(column - reach, 0); c <= Math.min(column + reach, width - 1); c++) {
-      if (Math.hypot(r - row, c - column) <= radius + 0.25) found.push(r * width + c);
+      if (Math.hypot(r - row, c - column) <= reach + 0.25) found.push(r * width + c);
     }
   }
   return found;

@@ -1,8 +1,10 @@
 // What may change: what must stay as it is, and bounds for the rest.
 
 import { make, numberText } from "./charts.js";
+import { partsOf } from "./parts.js";
 import { anyTrue, fromPlanes } from "./planes.js";
 import { freeLimits } from "./state.js";
+import { countText } from "./words.js";
 
 const SUMMARIES = {
   series: "Select a stretch in the chart to say that it must stay. The small triangles at the right "
@@ -24,21 +26,28 @@ export function limitsToSend({ limits, overview }) {
   };
 }
 
+/** How many points, pixels or parts of a row must stay, and of how many. */
+function countKept(frozen, columns) {
+  const cells = columns
+    ? partsOf(columns).map(({ members }) => members.every((j) => frozen[0][j]))
+    : frozen.flat();
+  return [cells.filter(Boolean).length, cells.length];
+}
+
 /** The limits in a few words. */
 export function limitWords({ limits, overview }) {
   const words = [];
-  const kept = limits.frozen.flat().filter(Boolean).length;
-  const all = limits.frozen.flat().length;
+  const [kept, all] = countKept(limits.frozen, overview.columns);
   if (kept === all) words.push("everything must stay");
+  else if (kept > 0 && overview.columns) words.push(`${countText(kept, "column")} must stay`);
   else if (kept > 0) words.push(`${numberText((100 * kept) / all, 2)} % must stay`);
   const bounds = [...limits.lower, ...limits.upper].filter((value) => value !== null).length;
-  if (bounds > 0) words.push(bounds === 1 ? "1 bound" : `${bounds} bounds`);
+  if (bounds > 0) words.push(countText(bounds, "bound"));
   if (limits.maxStep.some((value) => value !== null)) words.push("steps limited");
   const directions = limits.increasing.size + limits.decreasing.size;
-  if (directions > 0) words.push(directions === 1 ? "1 direction" : `${directions} directions`);
+  if (directions > 0) words.push(countText(directions, "direction"));
   if (limits.maxChanged !== null) {
-    const noun = limits.maxChanged === 1 ? "column" : "columns";
-    words.push(`at most ${limits.maxChanged} ${noun}`);
+    words.push(`at most ${countText(limits.maxChanged, "column")}`);
   }
   return words.length > 0 ? words.join(", ") : `every ${wholeOf(overview)} may change`;
 }

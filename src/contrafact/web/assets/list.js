@@ -1,7 +1,7 @@
 // The instances to choose from: only the lines in sight exist, so that many are as quick as few.
 
 import { clamp, make, plainKey } from "./charts.js";
-import { countText, nameOf, nounOf, percentText } from "./words.js";
+import { articleOf, countText, nameOf, nounOf, percentText } from "./words.js";
 
 const LINE_HEIGHT = 40;
 const PATIENCE = 80;
@@ -33,7 +33,7 @@ export class InstanceList {
     const { label } = overview.instances;
     this.texts = label.map((c, i) => `${nameOf(overview, i)} ${overview.classes[c]}`.toLowerCase());
     this.box.replaceChildren(
-      make("h2", {}, `Choose a ${nounOf(overview)}`),
+      make("h2", {}, `Choose ${articleOf(nounOf(overview))}`),
       make("div", { class: "choices" }, ...this.makeFilters()), this.scroller, this.count);
     this.fill();
   }

@@ -18,7 +18,7 @@ import { RowPictures } from "./row_pictures.js";
 import { SeriesEditor } from "./series.js";
 import { SeriesPictures } from "./series_pictures.js";
 import { Session } from "./state.js";
-import { nameOf, nounOf } from "./words.js";
+import { articleOf, nameOf, nounOf } from "./words.js";
 
 const KINDS = {
   series: { Editor: SeriesEditor, Pictures: SeriesPictures },
@@ -42,7 +42,12 @@ class Page {
     this.explanation = new Explanation(session, this.question);
     this.limits = new Limits(session, this.editor);
     this.question.box.append(this.explanation.box, this.limits.box, this.question.details);
-    this.answer = new Alternatives(session, new Pictures(session));
+    const askForFront = () => {
+      this.question.wantFront();
+      this.explanation.start();
+    };
+    const hasFront = overview.methods.some((method) => method.default && method.levels);
+    this.answer = new Alternatives(session, new Pictures(session), hasFront ? askForFront : null);
     this.prototypes = new Prototypes(session);
     this.heading = make("h2");
     this.place();
@@ -57,7 +62,9 @@ class Page {
 
   showScope() {
     const { model, data } = this.session.overview;
-    document.getElementById("scope").textContent = `${model} · ${data}`;
+    const noun = nounOf(this.session.overview);
+    document.getElementById("scope").textContent = `${model}, ${data}. Choose ${articleOf(noun)}, see what `
+      + "the model decides, change it by hand, or ask what would change the decision.";
   }
 
   place() {

@@ -35,6 +35,12 @@ export class Question {
     return { ...this.choice, target: this.session.target };
   }
 
+  /** Ask for ways from the smallest to the most believable. */
+  wantFront() {
+    this.choice.front = true;
+    this.mode.value = "front";
+  }
+
   chooseTarget() {
     const { value } = this.target;
     this.session.setTarget(value === "" ? null : Number(value));
@@ -73,7 +79,7 @@ export class Question {
       for (const [name, value] of Object.entries(attributes)) control.setAttribute(name, value);
       return field(words, control);
     };
-    const mode = make("select", { onchange: (event) => { choice.front = event.target.value === "front"; } },
+    this.mode = make("select", { onchange: (event) => { choice.front = event.target.value === "front"; } },
       ...MODES.map(([value, words]) => make("option", { value }, words)));
     const count = number("k", "Ways to show", "1", { min: 1, max: overview.max_k, step: 1, required: "" });
     count.querySelector("input").addEventListener("change", (event) => {
@@ -82,7 +88,7 @@ export class Question {
       event.target.value = choice.k;
     });
     const fields = make("div", { class: "fields" },
-      field("Method", methods), this.does, this.levelField, count, field("which are", mode),
+      field("Method", methods), this.does, this.levelField, count, field("which are", this.mode),
       number("confidence", "At least this sure (0 to 1)", "just enough", { min: 0, max: 0.999, step: 0.01 }),
       number("calls", "Ask the model at most … times", String(overview.max_calls ?? "any number"), { min: 1, step: 1 }),
       number("seconds", "Take at most … seconds", "as long as it takes", { min: 0.1 }));

@@ -1,7 +1,7 @@
 // Ways of a row: the columns that change, in small and as a table.
 
 import { make } from "./charts.js";
-import { cellText } from "./words.js";
+import { partText, partsOf } from "./parts.js";
 
 const MOST_SMALL = 4;
 
@@ -12,12 +12,10 @@ export class RowPictures {
 
   /** What changes, as [name, before, after]. */
   changes(before, way) {
-    const found = [];
-    this.columns.forEach((column, j) => {
-      if (!way.mask[0][j]) return;
-      found.push([column.name, cellText(column, before[0][j]), cellText(column, way.after[0][j])]);
-    });
-    return found;
+    const { columns } = this;
+    const isChanged = ({ members }) => members.some((j) => way.mask[0][j]);
+    return partsOf(columns).filter(isChanged).map((part) =>
+      [part.name, partText(columns, part, before[0]), partText(columns, part, way.after[0])]);
   }
 
   small(before, way) {

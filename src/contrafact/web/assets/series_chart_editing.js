@@ -74,16 +74,16 @@ export class EditableChart extends SeriesChart {
     if (this.svg !== undefined) this.drawPanels();
   }
 
-  /** All that is drawn and all that the reference has, with room to draw above and below. */
+  /** All that is drawn, with room above and below to draw into. */
   rangeOf(channel) {
     if (this.gesture) return this.gesture.ranges[channel];
     const [low, high] = super.rangeOf(channel);
     const [least, most] = this.scene.ranges[channel];
     const bounds = [this.scene.lowest[channel], this.scene.highest[channel]];
     const known = bounds.filter((value) => value !== null);
-    const from = Math.min(low, least, ...known);
-    const to = Math.max(high, most, ...known);
-    const room = 0.06 * (to - from);
+    const from = Math.min(low, ...known);
+    const to = Math.max(high, ...known);
+    const room = Math.max(0.15 * (to - from), 0.05 * (most - least));
     return [from - room, to + room];
   }
 
@@ -155,7 +155,8 @@ export class EditableChart extends SeriesChart {
       && point.t >= stretch.start && point.t < stretch.stop;
     const kind = this.tool === "select" && isInside ? "shift" : this.tool;
     this.begin(event, { kind, channel, from: point, last: point });
-    if (kind !== "shift") this.onGesture(event);
+    // A bend and a shift begin with a move; a pen and a brush where they are put down.
+    if (kind === "draw" || kind === "select") this.onGesture(event);
   }
 
   begin(event, gesture) {
@@ -174,7 +175,9 @@ export class EditableChart extends SeriesChart {
     if (gesture.kind === "bound") {
       this.hooks.setBound(gesture.side, gesture.channel, point.value);
     } else if (gesture.kind === "move") {
-      bend(values, gesture.channel, gesture.from.t, point.value, this.reach);
+      const { from } = gesture;
+      const goal = values[gesture.channel][from.t] + point.value - from.value;
+      bend(values, gesture.channel, from.t, goal, this.reach);
       this.hooks.sketch(values);
     } else if (gesture.kind === "draw") {
       drawBetween(gesture.values, gesture.channel, gesture.last, point);

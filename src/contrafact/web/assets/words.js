@@ -9,6 +9,11 @@ export function nounOf(overview) {
   return NOUNS[overview.kind] ?? "instance";
 }
 
+/** A noun with its article. */
+export function articleOf(noun) {
+  return `${/^[aeiou]/.test(noun) ? "an" : "a"} ${noun}`;
+}
+
 /** A probability in percent, never rounded to 0 or 100. */
 export function percentText(p) {
   if (p === null || !Number.isFinite(p)) return "unknown";
@@ -26,7 +31,8 @@ export function cellText(column, value) {
   if (value === null || value === undefined) return "missing";
   if (column?.options) return column.options[value] ?? String(value);
   if (column?.kind === "boolean") return value ? "yes" : "no";
-  return numberText(value);
+  const decimals = column?.step ? Math.max(Math.round(-Math.log10(column.step)), 0) : 0;
+  return decimals > 0 && decimals < 6 ? value.toFixed(decimals) : numberText(value);
 }
 
 export function countText(count, noun) {
