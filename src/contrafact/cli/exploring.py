@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 from . import parameters
@@ -153,14 +152,11 @@ def _python_lines(request: ExplainRequest, inputs: ExplainInputs) -> tuple[str, 
     None where they are read by rules of the command line that no public function has: tables, data
     without a split, labels and series in another form than the model's.
     """
-    if (
-        not inputs.is_split
-        or request.classes is not None
-        or inputs.X.ndim <= len(inputs.layout.shape)
-    ):
+    y, matched = inputs.y, inputs.y_reference
+    if not inputs.is_split or request.classes is not None or y is None or matched is None:
         return ()
-    own, matched = np.asarray(inputs.y), np.asarray(inputs.y_reference)
-    if (own.dtype.kind in "US") != (matched.dtype.kind in "US"):
+    same_labels = (y.dtype.kind in "US") == (matched.dtype.kind in "US")
+    if not same_labels or inputs.X.ndim <= len(inputs.layout.shape):
         return ()
     reading = {
         "pad": request.pad,

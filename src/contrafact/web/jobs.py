@@ -181,7 +181,7 @@ class Job:
             self._finish("failed", describe_failure(error))
             return
         if (result.status == "error").all():
-            self._finish("failed", str(result.message[0]))
+            self._finish("failed", without_folders(str(result.message[0])))
             return
         self._finish("done", "", result)
 
@@ -281,11 +281,15 @@ class Jobs:
 
 def describe_failure(error: Exception) -> str:
     """Say in one line why something failed, without the folders of files."""
-    line = " ".join(str(error).split())
-    text = PATH.sub("…/", line)[:300] or "no reason was given"
+    text = without_folders(str(error)) or "no reason was given"
     if isinstance(error, ValueError | TypeError | ImportError):
         return text
     return f"{type(error).__name__}: {text}"
+
+
+def without_folders(text: str) -> str:
+    """Put a text on one line, and leave the folders of files out."""
+    return PATH.sub("…/", " ".join(text.split()))[:300]
 
 
 def _order(result: Counterfactuals) -> Array:

@@ -50,8 +50,8 @@ class Methods:
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._fitted: dict[MethodChoice, Explainer] = {}
-        self._locks: dict[MethodChoice, threading.Lock] = {}
-        self._lock = threading.Lock()
+        # One at a time: what is trained at fit seeds the random numbers of the process.
+        self._fitting = threading.Lock()
         self.names = [name for name, cls in explainer_classes().items() if self._suits(cls)]
 
     def _suits(self, cls: type[Explainer]) -> bool:
@@ -119,10 +119,10 @@ class Methods:
         return choice in self._fitted
 
     def fitted(self, choice: MethodChoice) -> Explainer:
-        """Return a fitted method; the first time it is fitted, others that ask for it wait."""
-        with self._lock:
-            lock = self._locks.setdefault(choice, threading.Lock())
-        with lock:
+        """Return a fitted method; it is fitted at the first request, and others wait for it."""
+        if choice in self._fitted:
+            return self._fitted[choice]
+        with self._fitting:
             if choice not in self._fitted:
                 explainer, _ = self.make(choice)
                 workspace = self._workspace

@@ -21,8 +21,8 @@ from .workspace import Workspace
 MOST_SPECS = 60
 #: what the names in the Python lines stand for
 GIVEN = (
-    "model, X and reference (and schema, where there is one) are what contrafact.explore was given: "
-    "of a Dataset its test part, and the Dataset; without a reference, the data are the reference."
+    "model, X, reference and schema are what contrafact.explore was given: of a Dataset its test "
+    "part, and the Dataset; without a reference, the data are the reference."
 )
 AS_READ = "model, X, reference and schema are what the command reads from its files."
 

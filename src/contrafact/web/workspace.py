@@ -19,6 +19,8 @@ from ..tables.code_checks import wrong_code
 from .known_verdicts import KnownVerdicts
 from .model_gate import ModelGate
 
+#: seconds after which a question of the page ends without an answer
+PATIENCE = 10.0
 #: numbers of the reference that are compared with an instance at once; of more, some rows are taken
 MOST_COMPARED = 2**25
 
@@ -105,7 +107,7 @@ class Workspace:
         if labels is not None:
             self.y_reference = match_labels(labels, self.classes)
         self.truth = None if y is None else _truth(np.asarray(y), self.classes)
-        self.gate = ModelGate(classifier)
+        self.gate = ModelGate(classifier, patience=PATIENCE)
         self.model: Classifier = self.gate.classifier
         if isinstance(self.model, Wrapper):
             self.model = self.model.inner
