@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pandas as pd
 import pytest
+from serving import running
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -14,7 +15,6 @@ from sklearn.preprocessing import OneHotEncoder
 
 import contrafact as cf
 from contrafact.web import ServiceError, ServiceLimits
-from serving import running
 
 ROWS = np.linspace(-2, 2, 60).reshape(30, 2)
 
@@ -399,7 +399,7 @@ def test_what_needs_a_token_and_what_does_not(guarded):
     for path in ("/healthz", "/v2/health/live", "/v2/health/ready"):
         assert guarded.ask("GET", path)[0] == 200
     assert guarded.client("secret").metadata()["classes"] == [0, 1]
-    with pytest.raises(ServiceError, match="401: .*Bearer") as refused:
+    with pytest.raises(ServiceError, match=r"401: .*Bearer") as refused:
         guarded.client().metadata()
     assert refused.value.status == 401
 

@@ -5,12 +5,12 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, settings
 from schemathesis.checks import CHECKS
+from serving import running
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 
 import contrafact as cf
 from contrafact.web import ServiceLimits
-from serving import running
 
 #: what is checked of every answer
 CHECKED = ("status_code_conformance", "content_type_conformance", "response_schema_conformance")

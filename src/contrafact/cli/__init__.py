@@ -19,6 +19,7 @@ from .console import (
 from .evaluating import evaluate
 from .explaining import explain
 from .exploring import explore
+from .serving import serve
 
 app = typer.Typer(
     cls=ErrorReportingGroup,
@@ -55,6 +56,7 @@ def main(
 
 app.command(cls=ArgumentRecordingCommand)(explain)
 app.command()(explore)
+app.command()(serve)
 app.command()(evaluate)
 
 

@@ -152,7 +152,7 @@ def _as_columns(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _instances(X: Any) -> Any:
-    """Convert instances to lists; rows of a data frame to objects, null where a value is missing."""
+    """Convert instances to lists, rows of a data frame to objects."""
     if not hasattr(X, "columns"):
         return _plain(X)
     records = X.to_dicts() if hasattr(X, "to_dicts") else X.to_dict("records")
