@@ -325,6 +325,24 @@ door(
     words=("class", "instances", "module"),
 )
 door("explainers.list_explainers", cf.list_explainers)
+
+
+def explored(**given):
+    """Start the explorer and stop it."""
+    with cf.explore(**given) as explorer:
+        assert explorer.running
+
+
+door(
+    "web.explore",
+    explored,
+    lambda: {"model": row_model(), "data": X.copy(), "reference": (X.copy(), Y)},
+    signature=cf.explore,
+    arrays=("data",),
+    models=("model",),
+    weight=0.2,
+    words=("class", "instances", "features", "module", "labels", "X", "host", "port"),
+)
 door(
     "search.refine",
     cf.refine,
@@ -996,6 +1014,6 @@ NOT_DOORS = {
     *("Autoencoder", "Classifier", "Explainer", "FallbackExplainer", "Guide", "GuidedExplainer"),
     "Metric",
     *("Case", "Cell", "Check", "ClassAudit", "DisagreeingRows", "Nearest", "Optimum"),
-    *("PlannedCell", "Recommendation", "Scores"),
+    *("Explorer", "PlannedCell", "Recommendation", "Scores"),
     *("Candidates", "Oracle", "Point", "Tasks"),
 }

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .client import Client, ServiceError
+    from .explorer import Explorer, explore
+    from .service import ServiceLimits, make_service
 
 _MODULES = {
     "Client": "client",

@@ -37,9 +37,20 @@ RULES = {
 
 
 class Explorer:
-    """A running explorer; made by `explore`.
+    """Hold a running explorer; made by `explore`.
 
     In a notebook it shows the page. `with` stops it at the end of the block.
+
+    Parameters
+    ----------
+    workspace : Workspace
+        Model, instances and reference.
+    source : Source
+        Where they come from.
+    host : str
+        Address to listen on.
+    port : int
+        Port to listen on; 0: any that is free.
 
     Attributes
     ----------
@@ -59,8 +70,12 @@ class Explorer:
     def __init__(self, workspace: Workspace, source: Source, host: str, port: int) -> None:
         from .explorer_app import ExplorerApp
 
-        token = _read_token()
-        bound = listen(host, port)
+        try:
+            token = _read_token()
+            bound = listen(host, port)
+        except BaseException:
+            workspace.close()
+            raise
         self._app = ExplorerApp(workspace, source)
         guard = Guard(self._app.app, host=host, token=token)
         self._server = ThreadedServer(guard, bound, before_stop=self._app.jobs.close)

@@ -22,7 +22,7 @@ def listen(host: str, port: int) -> socket.socket:
     Parameters
     ----------
     host : str
-        A name or address of this machine.
+        A name or address of this machine; not empty, which would stand for all of them.
     port : int
         The port; 0: any that is free.
 
@@ -37,16 +37,19 @@ def listen(host: str, port: int) -> socket.socket:
         If the address cannot be used.
     """
     try:
+        if not host:
+            raise OSError("it is empty")
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
         bound = socket.socket(family, kind, protocol)
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind(address)
-    except (OSError, OverflowError) as error:
+    except (OSError, OverflowError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
         raise ValueError(
-            f"Cannot listen on {host} port {port}: {getattr(error, 'strerror', None) or error}. "
-            "Give another host or port; port 0 takes any that is free."
+            f"Cannot listen on host {host!r:.60}, port {port}: {reason}. Give another; port 0 "
+            "takes any that is free."
         ) from error
     bound.listen()
     return bound

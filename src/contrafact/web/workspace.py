@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from ..data.dataset import as_labels
 from ..engine.instances import Instances, Modality, read_instances, wrap_model
 from ..models import as_classifier
 from ..models.class_labels import label_index
@@ -101,12 +102,15 @@ class Workspace:
         self.instance_names = _read_instance_names(self.table)
 
         classifier = wrap_model(as_classifier(model), self.reference)
-        labels = None if self.y_reference is None else np.asarray(self.y_reference)
+        self.reference.check_names(classifier.feature_names, "the model")
+        labels = _read_labels(self.y_reference, argument, len(self.reference))
+        truth = labels if is_own_reference else _read_labels(y, "data", len(self.data))
+        classifier.probe(self.reference.values)
         classifier.infer_classes(classifier.as_input(self.reference.values), labels)
         self.classes: Array = classifier.classes
         if labels is not None:
             self.y_reference = match_labels(labels, self.classes)
-        self.truth = None if y is None else _truth(np.asarray(y), self.classes)
+        self.truth = None if truth is None else _truth(truth, self.classes)
         self.gate = ModelGate(classifier, patience=PATIENCE)
         self.model: Classifier = self.gate.classifier
         if isinstance(self.model, Wrapper):
@@ -272,6 +276,11 @@ def _read_instance_names(table: Table | None) -> list[str] | None:
         return None
     texts = [" / ".join(map(str, each)) if isinstance(each, tuple) else each for each in labels]
     return [one_line(text, 40) for text in texts]
+
+
+def _read_labels(y: Any, argument: str, n: int) -> Array | None:
+    """Return labels as an array; None where there are none."""
+    return None if y is None else as_labels(y, f"y of {argument}", n)
 
 
 def _truth(y: Array, classes: Array) -> Array:
