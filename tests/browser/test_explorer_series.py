@@ -1,6 +1,7 @@
 """The explorer on series: change them by hand, ask, and take the answer away."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -34,7 +35,8 @@ def test_the_probability_follows_a_drag(page, asked, demand):
     drag(page, (0.5, 0.5), (0.5, 0.1))
     settled(page, lambda: shown(page, "winter") != before)
     settled(
-        page, lambda: shown(page, "winter") == model.percent(asked.last("predict")["values"], "winter")
+        page,
+        lambda: shown(page, "winter") == model.percent(asked.last("predict")["values"], "winter"),
     )
     questions = asked.of("predict")
     assert len(questions) > 2
@@ -70,8 +72,7 @@ def test_a_slow_model_is_asked_about_the_newest_values_only(page, asked, demand)
     assert shown(page, "winter") == model.percent(asked.last("predict")["values"], "winter")
 
 
-def test_undo_redo_and_reset(page, asked, demand):
-    _, _, days = demand
+def test_undo_redo_and_reset(page, asked):
     drag(page, (0.5, 0.5), (0.5, 0.2))
     settled(page, lambda: page.get_by_role("button", name="Undo").is_enabled())
     drag(page, (0.8, 0.5), (0.8, 0.7))
@@ -82,7 +83,8 @@ def test_undo_redo_and_reset(page, asked, demand):
     settled(page, lambda: asked.last("predict")["values"] != twice)
     page.keyboard.press("Control+z")
     settled(page, lambda: not page.get_by_role("button", name="Undo").is_enabled())
-    assert page.locator(".decision .small").first.inner_text() == "The data say the same."
+    note = page.locator(".decision .small").first
+    settled(page, lambda: note.inner_text() == "The data say the same.")
     page.keyboard.press("Control+Shift+z")
     page.get_by_role("button", name="Redo").click()
     settled(page, lambda: asked.last("predict")["values"] == twice)
@@ -97,10 +99,7 @@ def test_tools_change_the_selected_stretch_alone(page, asked, demand, tool):
     _, _, days = demand
     pick(page, "Select a stretch")
     drag(page, (0.4, 0.3), (0.6, 0.3))
-    first, last = (
-        int(word)
-        for word in page.locator(".which").inner_text().strip("t = :").split(" … ")
-    )
+    first, last = map(int, re.findall(r"\d+", page.locator(".which").inner_text()))
     page.get_by_role("button", name=tool).click()
     settled(page, lambda: asked.of("predict"))
     values = np.array(asked.last("predict")["values"])[0]
@@ -135,7 +134,7 @@ def test_what_must_stay_stays(page, asked):
     pick(page, "Select a stretch")
     drag(page, (0.45, 0.3), (0.95, 0.3))
     page.get_by_role("button", name="must stay").click()
-    assert page.locator(".editor rect.frozen").count() == 1
+    settled(page, lambda: page.locator(".editor rect.frozen").count() == 1)
     ask(page)
     frozen = np.array(asked.last("explain")["limits"]["frozen"])
     assert 8 <= frozen.sum() <= 16
@@ -146,11 +145,13 @@ def test_what_must_stay_stays(page, asked):
         settled(page, lambda: asked.of("predict"))
         page.wait_for_timeout(60)
         values = np.array(asked.last("predict")["values"])
-        original = np.array(page.request.get(page.url.split("#")[0] + "api/instances/0").json()["values"])
+        original = np.array(
+            page.request.get(page.url.split("#")[0] + "api/instances/0").json()["values"]
+        )
         assert (values == original)[frozen].all()
     page.get_by_text("What may change?").click()
     page.get_by_role("button", name="Everything may change").click()
-    assert page.locator(".editor rect.frozen").count() == 0
+    settled(page, lambda: page.locator(".editor rect.frozen").count() == 0)
 
 
 def test_bounds_by_a_handle_and_by_a_field(page, asked, demand):
@@ -160,7 +161,7 @@ def test_bounds_by_a_handle_and_by_a_field(page, asked, demand):
     page.mouse.move(handle["x"] + 5, handle["y"] + 60, steps=4)
     page.mouse.up()
     page.get_by_text("What may change?").click()
-    page.get_by_label("at least").fill("-9")
+    page.get_by_label("channel 0: at least").fill("-9")
     page.get_by_label("largest step").fill("5")
     page.get_by_label("largest step").press("Tab")
     ask(page)
@@ -247,7 +248,7 @@ def test_keys_alone_are_enough(page, asked, demand):
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowDown")
     settled(page, lambda: page.url.endswith("#series=2"))
-    page.get_by_label("Read").focus()
+    page.get_by_label("Read", exact=True).focus()
     for _ in range(12):
         page.keyboard.press("Tab")
         if page.evaluate("document.activeElement.getAttribute('role')") == "application":
@@ -278,14 +279,19 @@ def test_keys_alone_are_enough(page, asked, demand):
 
 def test_the_list_finds_and_sorts(page, demand):
     overview = page.request.get(demand[0].url + "api/overview").json()["instances"]
-    wrong = [i for i, (p, t) in enumerate(zip(overview["label"], overview["truth"], strict=True)) if p != t]
+    wrong = [
+        i
+        for i, (p, t) in enumerate(zip(overview["label"], overview["truth"], strict=True))
+        if p != t
+    ]
     page.get_by_label("Which and in which order").select_option("wrong")
     assert page.locator(".list [role=status]").inner_text() == f"{len(wrong)} of 200 instances"
     page.get_by_label("Which and in which order").select_option("unsure")
     least = int(np.argmin(overview["p"]))
     assert page.locator(".line").first.get_attribute("id") == f"instance-{least}"
     page.get_by_label("Find by name or class").fill("series 17")
-    assert page.locator(".line").count() == 11
+    # 17, 117 and 170 to 179
+    assert page.locator(".line").count() == 12
     page.get_by_label("Decided for").select_option("0")
     assert all("summer" in text for text in page.locator(".line").all_inner_texts())
 
@@ -305,10 +311,10 @@ def test_reading_zooms_and_reads(page):
     page.mouse.move(*spot(page, 0.5, 0.5))
     assert page.locator(".editor output").inner_text().startswith("t = ")
     drag(page, (0.3, 0.5), (0.6, 0.5))
-    times = page.locator(".editor .axis").last.locator("text").all_inner_texts()
+    times = page.locator(".editor .axis").last.locator("text").all_text_contents()
     assert "0" not in times
     page.get_by_role("button", name="whole").click()
-    assert "0" in page.locator(".editor .axis").last.locator("text").all_inner_texts()
+    assert "0" in page.locator(".editor .axis").last.locator("text").all_text_contents()
 
 
 def test_what_is_sent_is_what_the_server_takes(page, asked):

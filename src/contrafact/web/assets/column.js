@@ -1,7 +1,7 @@
 // The card of one column: a control, the values of the reference behind it, and its limits.
 
 import { clamp, make } from "./charts.js";
-import { makeNumberField } from "./limits.js";
+import { makeNumberField, showNumber } from "./limits.js";
 import { cellText } from "./words.js";
 
 const WIDTH = 240;
@@ -130,7 +130,7 @@ export class Column {
       parts.push(this.way);
     }
     if (this.isNumber) {
-      const bound = (key, words) => makeNumberField(`${name} ${words}`, null, words,
+      const bound = (key, words) => makeNumberField(`${name} ${words}`, words,
         (value) => session.limit((limits) => { limits[key][j] = value; }));
       this.lower = bound("lower", "at least");
       this.upper = bound("upper", "at most");
@@ -174,7 +174,7 @@ export class Column {
     if (this.slider) {
       if (isKnown) this.slider.value = value;
       this.slider.setAttribute("aria-valuetext", shown);
-      if (document.activeElement !== this.field) this.field.value = isKnown ? value : "";
+      showNumber(this.field, value);
     }
     if (this.tick) this.tick.checked = value === 1;
     if (this.select) this.select.selectedIndex = isKnown ? value : -1;
@@ -191,8 +191,7 @@ export class Column {
       this.way.value = way ?? "";
     }
     for (const key of ["lower", "upper"]) {
-      const field = this[key];
-      if (field && document.activeElement !== field) field.value = limits[key][this.j] ?? "";
+      if (this[key]) showNumber(this[key], limits[key][this.j]);
     }
   }
 

@@ -57,7 +57,7 @@ function wholeOf({ kind }) {
 }
 
 /** A field for a number that may be left empty. */
-export function makeNumberField(label, value, placeholder, onchange) {
+export function makeNumberField(label, placeholder, onchange) {
   const field = make("input", {
     type: "number",
     step: "any",
@@ -65,8 +65,12 @@ export function makeNumberField(label, value, placeholder, onchange) {
     placeholder,
     onchange: () => onchange(field.value === "" ? null : Number(field.value)),
   });
-  field.value = value ?? "";
   return field;
+}
+
+/** Show a number in its field, unless somebody is typing there. */
+export function showNumber(field, value) {
+  if (document.activeElement !== field) field.value = value ?? "";
 }
 
 /** The fold of the limits; `editor` draws the channels that are chosen here. */
@@ -76,7 +80,8 @@ export class Limits {
     this.editor = editor;
     this.kind = session.overview.kind === "table" ? "row" : session.overview.kind;
     this.words = make("span", { class: "small" });
-    this.fields = make("div", {});
+    /** What brings each control up to date; controls stay, so that none loses the focus. */
+    this.showings = [];
     const clear = () => {
       session.limits = freeLimits(session.overview);
       session.emit("limits");
@@ -84,7 +89,7 @@ export class Limits {
     this.box = make("details", { class: "limits" },
       make("summary", {}, "What may change? ", this.words),
       make("p", { class: "small" }, SUMMARIES[this.kind]),
-      this.fields,
+      this.kind === "row" ? this.makeMostChanged() : this.makeTable(),
       make("button", { type: "button", onclick: clear }, "Everything may change"));
     session.on("limits", () => this.update());
     this.update();
@@ -92,15 +97,20 @@ export class Limits {
 
   update() {
     this.words.textContent = `(${limitWords(this.session)})`;
-    // A field that is being typed into stays as it is.
-    if (this.fields.contains(document.activeElement)) return;
-    this.fields.replaceChildren(this.kind === "row" ? this.makeMostChanged() : this.makeTable());
+    for (const show of this.showings) show(this.session.limits);
+  }
+
+  /** A field that shows and sets one of the limits. */
+  makeField(label, hint, read, write) {
+    const field = makeNumberField(label, hint,
+      (value) => this.session.limit((limits) => write(limits, value)));
+    this.showings.push((limits) => showNumber(field, read(limits)));
+    return field;
   }
 
   makeMostChanged() {
-    const { session } = this;
-    const field = makeNumberField("most columns to change", session.limits.maxChanged, "any number",
-      (value) => session.limit((limits) => { limits.maxChanged = value; }));
+    const field = this.makeField("most columns to change", "any number",
+      (limits) => limits.maxChanged, (limits, value) => { limits.maxChanged = value; });
     field.min = 1;
     field.step = 1;
     return make("label", { class: "field" }, "Columns that change, at most ", field);
@@ -126,24 +136,26 @@ export class Limits {
 
   makeLine(name, c) {
     const { session } = this;
-    const { limits, overview } = session;
+    const { overview } = session;
     const isSeries = this.kind === "series";
     const several = overview.names.length > 1;
     const [low, high] = overview.range[c];
     const cell = (...content) => make("td", {}, ...content);
-    const number = (key, words, hint) => cell(makeNumberField(`${name}: ${words}`, limits[key][c], hint,
-      (value) => session.limit((all) => { all[key][c] = value; })));
-    const box = (words, checked, onchange) => cell(make("input", {
-      type: "checkbox", "aria-label": `${name}: ${words}`, checked, onchange,
-    }));
-    const allow = (event) => session.limit((all) => all.frozen[c].fill(!event.target.checked));
+    const number = (key, words, hint) => cell(this.makeField(`${name}: ${words}`, hint,
+      (limits) => limits[key][c], (limits, value) => { limits[key][c] = value; }));
+    const box = (words, isOn, onchange) => {
+      const tick = make("input", { type: "checkbox", "aria-label": `${name}: ${words}`, onchange });
+      this.showings.push((limits) => { tick.checked = isOn(limits); });
+      return cell(tick);
+    };
+    const allow = (event) => session.limit(({ frozen }) => frozen[c].fill(!event.target.checked));
     const show = (event) => {
       this.editor.showChannels(this.editor.shown.map((is, i) => (i === c ? event.target.checked : is)));
     };
     return make("tr", {}, ...[
       several ? make("th", { scope: "row" }, name) : null,
-      several && isSeries ? box("shown", this.editor.shown[c], show) : null,
-      several ? box("may change", !limits.frozen[c].every(Boolean), allow) : null,
+      several && isSeries ? box("shown", () => this.editor.shown[c], show) : null,
+      several ? box("may change", ({ frozen }) => !frozen[c].every(Boolean), allow) : null,
       number("lower", "at least", numberText(low, 3)),
       number("upper", "at most", numberText(high, 3)),
       isSeries ? number("maxStep", "largest step from one point to the next", "any") : null,

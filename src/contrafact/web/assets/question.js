@@ -1,7 +1,7 @@
 // The question: which decision is wanted, and how to look for the way there.
 
 import { make } from "./charts.js";
-import { makeNumberField } from "./limits.js";
+import { makeNumberField, showNumber } from "./limits.js";
 
 const MODES = [
   ["different", "different ones"],
@@ -75,7 +75,8 @@ export class Question {
     this.level = make("select", { onchange: (event) => { choice.level = event.target.value || null; } });
     this.levelField = field("How much to weigh believable", this.level);
     const number = (key, words, hint, attributes = {}) => {
-      const control = makeNumberField(words, choice[key], hint, (value) => { choice[key] = value; });
+      const control = makeNumberField(words, hint, (value) => { choice[key] = value; });
+      showNumber(control, choice[key]);
       for (const [name, value] of Object.entries(attributes)) control.setAttribute(name, value);
       return field(words, control);
     };
