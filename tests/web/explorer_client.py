@@ -39,6 +39,15 @@ class Client(httpx.Client):
         return answer.json()
 
 
+def wait_until_idle(explorer):
+    """Wait until nothing works in the background.
+
+    scikit-learn sets filters of warnings for the whole process while it predicts: tests that call a
+    model themselves at the same time would find them changed.
+    """
+    explorer._app.workspace.known.wait()
+
+
 @cache
 def italy():
     """Days of electricity demand, and a logistic model of their flat values."""

@@ -1,13 +1,15 @@
 """The explorer as a whole: a real server, asked as the page asks it."""
 
 import json
+import sys
+import threading
 import time
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
-from explorer_client import Client, italy
+from explorer_client import Client, italy, wait_until_idle
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 
@@ -20,6 +22,7 @@ from contrafact.testing.table_cases import make_table, train_on_table
 def explorer():
     model, data = italy()
     with cf.explore(model, data) as explorer:
+        wait_until_idle(explorer)
         yield explorer
 
 
@@ -36,6 +39,7 @@ def open_client():
 
     def start(*args, **options):
         explorer = cf.explore(*args, **options)
+        wait_until_idle(explorer)
         client = Client(explorer.url)
         opened.extend([client.close, explorer.stop])
         return client
@@ -224,6 +228,12 @@ def test_a_table_travels_as_codes(open_client):
         other = frame.iloc[i : i + 1].assign(sex=columns["sex"]["options"][int(code)])
         assert np.allclose(model.predict_proba(other)[0], proba)
 
+    red = list(frame.columns).index("color_red")
+    profile = client.ask("api/profile", values=view["values"], column=red)
+    others = {"color_blue": 0, "color_green": 0, "color_red": 1}
+    other = frame.iloc[i : i + 1].assign(**others)
+    assert np.allclose(model.predict_proba(other)[0], profile["probabilities"][-1])
+
     frozen = [name in ("age", "smokes") for name in frame.columns]
     job = client.start(instance=i, k=2, limits={"frozen": frozen, "max_changed": 2})
     found = client.finished(job)
@@ -334,6 +344,36 @@ def test_hostile_labels_and_names_stay_data(open_client):
     overview = client.read("api/overview")
     assert "\x00" not in "".join(overview["classes"])
     assert client.explained(instance=0)["state"] == "done"
+
+
+@pytest.mark.parametrize("library", ["fastapi", "uvicorn"])
+def test_a_missing_library_is_named(monkeypatch, library):
+    monkeypatch.setitem(sys.modules, library, None)
+    model, data = italy()
+    with pytest.raises(ImportError, match=rf'The explorer needs {library}, .*contrafact\[web\]"'):
+        cf.explore(model, data)
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        ({"data": np.zeros((0, 1, 24))}, "empty"),
+        ({"data": np.zeros((3, 1, 25))}, "shape"),
+        ({"data": (np.zeros((3, 1, 24)), [1, 2])}, "data"),
+        ({"data": (1, 2, 3)}, "tuple of 3"),
+        ({"reference": (np.zeros((3, 1, 24)), [1])}, "reference"),
+        ({"names": ["a", "b"]}, "names"),
+        ({"port": 70_000}, "port"),
+        ({"host": ""}, "host"),
+    ],
+)
+def test_what_cannot_be_explored_is_refused_in_words(change, word):
+    model, data = italy()
+    given = {"data": data.X_test[:5], "reference": (data.X_train, data.y_train), **change}
+    threads = threading.active_count()
+    with pytest.raises(ValueError, match=word):
+        cf.explore(model, **given)
+    assert threading.active_count() == threads
 
 
 def test_it_stops_and_shows_itself():

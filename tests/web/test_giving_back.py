@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from explorer_client import Client, italy
+from explorer_client import Client, italy, wait_until_idle
 
 import contrafact as cf
 from contrafact.engine import Counterfactuals
@@ -75,6 +75,7 @@ def test_columns_are_given_back_one_by_one():
 def test_the_server_asks_the_model_about_all_parts():
     model, data = italy()
     with cf.explore(model, data) as explorer, Client(explorer.url) as client:
+        wait_until_idle(explorer)
         job = client.start(instance=5, target=1)
         after = np.array(client.finished(job)["alternatives"][0]["values"])
         for part in client.ask(f"api/jobs/{job}/why", alternative=0)["parts"]:

@@ -6,7 +6,7 @@ import time
 import httpx
 import numpy as np
 import pytest
-from explorer_client import Client, italy
+from explorer_client import Client, italy, wait_until_idle
 
 import contrafact as cf
 
@@ -179,8 +179,9 @@ def test_two_jobs_at_once_answer_as_one_after_the_other():
     model, data = italy()
     with cf.explore(model, data) as explorer, Client(explorer.url) as client:
         jobs = [client.start(instance=i, target=0, k=2) for i in (3, 4)]
-        for i, job in zip((3, 4), jobs, strict=True):
-            view = client.finished(job)
+        views = [client.finished(job) for job in jobs]
+        wait_until_idle(explorer)
+        for i, view in zip((3, 4), views, strict=True):
             alone = cf.explain(model, data.X_test[i : i + 1], "1", reference=data, k=2)
             found = sorted(each["values"] for each in view["alternatives"])
             assert found == sorted(alone.X_cf.tolist())

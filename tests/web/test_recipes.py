@@ -8,7 +8,7 @@ import joblib
 import numpy as np
 import pytest
 import torch
-from explorer_client import Client, italy
+from explorer_client import Client, italy, wait_until_idle
 from sklearn.linear_model import LogisticRegression
 from typer.testing import CliRunner
 
@@ -118,6 +118,7 @@ def from_files(folder, monkeypatch):
     def start(model, data, **options):
         request = ExplainRequest(model=model, data=data, rows=":", **options)
         explorer = _start(request, "127.0.0.1", 0)
+        wait_until_idle(explorer)
         client = Client(explorer.url)
         opened.extend([client.close, explorer.stop])
         return client

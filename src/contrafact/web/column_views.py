@@ -114,3 +114,12 @@ def profile_points(workspace: Workspace, j: int, row: Array) -> Array:
     if column is not None and column.step is not None:
         points = column.center + np.round((points - column.center) / column.step) * column.step
     return np.unique(points if np.isnan(own) else np.append(points, own))
+
+
+def clear_group(workspace: Workspace, rows: Array, j: int) -> None:
+    """Set the other columns of a one-hot group to 0 where column j is 1."""
+    group = None if workspace.schema is None else workspace.schema.columns[j].group
+    if workspace.schema is None or group is None:
+        return
+    others = [member for member in workspace.schema.groups[group] if member != j]
+    rows[np.ix_(rows[:, j] == 1, others)] = 0

@@ -6,10 +6,11 @@ import os
 import secrets
 import webbrowser
 from html import escape
-from typing import Any
+from typing import Any, cast
 
 from typing_extensions import Self
 
+from ..data import Dataset
 from ..engine.instances import PLURALS, Modality
 from ..explainers.recommendation import MODALITIES
 from ..extras import require_extra
@@ -179,12 +180,12 @@ def explore(
     given = {"modality": modality, "schema": schema, "names": names, "host": host, "port": port}
     check_parameters("explore", RULES, given)
     X, y = _read_pair(data, "data", "test")
-    if hasattr(data, "X_train"):
+    if isinstance(data, Dataset):
         reference = data if reference is None else reference
-        modality = modality or data.modality
         names = names or data.names
-    if reference is not None and hasattr(reference, "X_train"):
-        modality = modality or reference.modality
+    for given_data in (data, reference):
+        if isinstance(given_data, Dataset):
+            modality = modality or cast(Modality, given_data.modality)
     X_reference, y_reference = (None, None)
     if reference is not None:
         X_reference, y_reference = _read_pair(reference, "reference", "train")
@@ -198,8 +199,7 @@ def explore(
         schema=schema,
         names=names,
     )
-    name = getattr(data, "name", "")
-    words = f"{name}, " if name else ""
+    words = f"{data.name}, " if isinstance(data, Dataset) else ""
     source = Source(
         type(getattr(model, "model", model)).__name__,
         f"{words}{len(workspace)} {PLURALS[workspace.modality]}",
@@ -209,7 +209,7 @@ def explore(
 
 def _read_pair(given: Any, argument: str, part: str) -> tuple[Any, Any]:
     """Return instances and labels; None where there are no labels."""
-    if hasattr(given, "X_train"):
+    if isinstance(given, Dataset):
         return getattr(given, f"X_{part}"), getattr(given, f"y_{part}")
     if isinstance(given, tuple):
         if len(given) != 2:

@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 from ..engine import Budget, Counterfactuals
 from ..models.classifier import Array
 from . import exports, giving_back, views
-from .column_views import profile_points
+from .column_views import clear_group, profile_points
 from .explorer_messages import ExplainMessage, PredictMessage, ProfileMessage, WhyMessage
 from .jobs import Job, Jobs, Question, describe_failure
 from .limits import make_constraints
@@ -201,6 +201,7 @@ class ExplorerApp:
         at = profile_points(self.workspace, message.column, row)
         rows = np.repeat(row, len(at), axis=0)
         rows[:, message.column] = at
+        clear_group(self.workspace, rows, message.column)
         proba, _ = await self._ask(rows)
         return as_json({"at": at.tolist(), "probabilities": proba.tolist()})
 

@@ -249,7 +249,9 @@ class Jobs:
         """
         working = [job for job in self._jobs.values() if job.working]
         if len(working) >= MOST_RUNNING:
-            raise Busy(f"{len(working)} explanations are running; cancel one or wait for it.")
+            running = sum(job.state == "running" for job in working)
+            reason = "are running; cancel one or wait" if running else "still wait for the model"
+            raise Busy(f"{len(working)} explanations {reason}.")
         finished = [job for job in self._jobs.values() if not job.working]
         for job in finished[: len(self._jobs) - MOST_KEPT + 1]:
             del self._jobs[job.id]

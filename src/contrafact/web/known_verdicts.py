@@ -60,6 +60,11 @@ class KnownVerdicts:
         self._thread = threading.Thread(target=work, name="contrafact-verdicts", daemon=True)
         self._thread.start()
 
+    def wait(self) -> None:
+        """Wait until all is known and what was to be done then is done."""
+        if self._thread is not None:
+            self._thread.join()
+
     def close(self) -> None:
         """Stop asking after the batch that is asked now; a model that hangs is not waited for."""
         self._closed = True

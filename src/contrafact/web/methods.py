@@ -49,7 +49,8 @@ class Methods:
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._fitted: dict[MethodChoice, Explainer] = {}
+        # By parameters: what is recommended and the same method by name are fitted once.
+        self._fitted: dict[str, Explainer] = {}
         # One at a time: what is trained at fit seeds the random numbers of the process.
         self._fitting = threading.Lock()
         self.names = [name for name, cls in explainer_classes().items() if self._suits(cls)]
@@ -116,15 +117,16 @@ class Methods:
 
     def is_fitted(self, choice: MethodChoice) -> bool:
         """Return whether a method is ready."""
-        return choice in self._fitted
+        return repr(self.make(choice)[0]) in self._fitted
 
     def fitted(self, choice: MethodChoice) -> Explainer:
         """Return a fitted method; it is fitted at the first request, and others wait for it."""
-        if choice in self._fitted:
-            return self._fitted[choice]
+        explainer, _ = self.make(choice)
+        key = repr(explainer)
+        if key in self._fitted:
+            return self._fitted[key]
         with self._fitting:
-            if choice not in self._fitted:
-                explainer, _ = self.make(choice)
+            if key not in self._fitted:
                 workspace = self._workspace
                 explainer.fit(
                     workspace.model,
@@ -133,5 +135,5 @@ class Methods:
                     modality=workspace.modality,
                     schema=workspace.schema,
                 )
-                self._fitted[choice] = explainer
-            return self._fitted[choice]
+                self._fitted[key] = explainer
+            return self._fitted[key]

@@ -25,6 +25,8 @@ from .workspace import Workspace
 
 #: neighbors that are shown of an instance
 MOST_NEIGHBORS = 12
+#: seconds without an answer of the model after which an explanation says so
+SILENT_SECONDS = 5.0
 
 
 def overview(workspace: Workspace, methods: Methods, words: dict[str, str]) -> dict[str, Any]:
@@ -115,6 +117,10 @@ def preview_view(workspace: Workspace, row: Array, target: int) -> dict[str, Any
 def job_view(workspace: Workspace, job: Job) -> dict[str, Any]:
     """Return the state of a job and what it found."""
     result = job.result
+    message = job.message
+    silent = workspace.gate.busy_seconds
+    if job.state == "running" and silent > SILENT_SECONDS:
+        message = f"The model has not answered for {silent:.0f} s."
     return {
         "version": job.version,
         "state": job.state,
@@ -122,7 +128,7 @@ def job_view(workspace: Workspace, job: Job) -> dict[str, Any]:
         "allowed": job.question.allowed,
         "seconds": round(job.seconds, 3),
         "preview": job.preview,
-        "message": job.message,
+        "message": message,
         "sentence": "" if result is None else " ".join(outcome(result)),
         "alternatives": [] if result is None else alternatives(workspace, job, result),
     }
