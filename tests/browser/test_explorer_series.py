@@ -190,6 +190,11 @@ def test_the_answer_its_ways_and_why_it_is_not_smaller(page, asked, demand):
     assert f"decides for {first}" in needed and needed.endswith("%")
     page.get_by_role("button", name="Take it into the editor").click()
     settled(page, lambda: page.locator(".says strong").inner_text() == other)
+    page.get_by_role("button", name="next").click()
+    page.wait_for_selector(".answer", state="hidden")
+    assert page.locator(".editor path.guide").count() == 0
+    page.get_by_role("button", name="previous").click()
+    settled(page, lambda: page.locator(".says strong").inner_text() == other)
     assert shown(page, other) == model.percent(asked.last("predict")["values"], other)
 
 

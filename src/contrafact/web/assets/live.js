@@ -13,6 +13,7 @@ export class LivePrediction {
     this.session = session;
     this.tag = 0;
     this.waiting = null;
+    this.newest = null;
     this.isBusy = false;
     session.on("values", () => this.follow());
   }
@@ -21,11 +22,15 @@ export class LivePrediction {
     const { session } = this;
     if (!session.isEdited) {
       this.waiting = null;
+      this.newest = null;
       // Makes an answer that is still under way a stale one.
       this.tag++;
       session.setVerdict(session.verdictBefore);
       return;
     }
+    // What rests where the pointer left it has been asked about.
+    if (session.values === this.newest && session.verdict !== null) return;
+    this.newest = session.values;
     this.waiting = session.values;
     this.tag++;
     if (!this.isBusy) this.work();
@@ -49,6 +54,7 @@ export class LivePrediction {
       if (!isStale) session.setVerdict(answer);
       showNotice("model", "");
     } catch (error) {
+      this.newest = null;
       if (error instanceof Refusal) showNotice("model", `The model gave no answer: ${error.message}`);
     }
   }

@@ -89,8 +89,7 @@ export class Session {
     this.answer = null;
     this.verdict = this.isEdited ? null : this.verdictBefore;
     if (this.target === instance.label) this.target = null;
-    this.emit("instance");
-    this.emit("values");
+    for (const name of ["instance", "guide", "answer", "values"]) this.emit(name);
   }
 
   get verdictBefore() {
