@@ -21,7 +21,7 @@ TORCH := $(shell grep -o '^torch==[^ ;]*' constraints.txt)
 demo: .venv/.installed
 	$(BIN)/contrafact demo
 
-# The live page on the demo's model, which is trained first: about half a minute.
+# The live page on the demo's model, which is trained first, in some seconds, on bundled data.
 explore: .venv/.installed
 	$(BIN)/python -c "from contrafact.demo import explore; explore()"
 

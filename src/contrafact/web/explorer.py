@@ -14,6 +14,8 @@ from ..data import Dataset
 from ..engine.instances import PLURALS, Modality
 from ..explainers.recommendation import MODALITIES
 from ..extras import require_extra
+from ..models import Classifier
+from ..report.grammar import one_line
 from ..tables import Schema
 from ..validation import Instance, Integer, ListOf, Nothing, OneOf, check_parameters
 from .guard import Guard
@@ -201,10 +203,18 @@ def explore(
     )
     words = f"{data.name}, " if isinstance(data, Dataset) else ""
     source = Source(
-        type(getattr(model, "model", model)).__name__,
+        _model_words(model),
         f"{words}{len(workspace)} {PLURALS[workspace.modality]}",
     )
     return Explorer(workspace, source, host, port)
+
+
+def _model_words(model: Any) -> str:
+    """Return what a model is called: its class, or the name of a function."""
+    if isinstance(model, Classifier):
+        inner = [getattr(model, name, None) for name in ("model", "module", "function")]
+        model = next((each for each in inner if each is not None), model)
+    return one_line(getattr(model, "__name__", type(model).__name__), 60)
 
 
 def _read_pair(given: Any, argument: str, part: str) -> tuple[Any, Any]:
