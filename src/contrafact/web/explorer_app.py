@@ -18,7 +18,7 @@ from ..models.classifier import Array
 from . import exports, giving_back, views
 from .column_views import clear_group, profile_points
 from .explorer_messages import ExplainMessage, PredictMessage, ProfileMessage, WhyMessage
-from .jobs import Job, Jobs, Question, describe_failure
+from .jobs import Job, Jobs, NotFound, Question, without_folders
 from .limits import make_constraints
 from .methods import MethodChoice, Methods
 from .model_gate import Busy, ModelFailure, NoAnswer
@@ -107,7 +107,7 @@ class ExplorerApp:
 
         def handler(status: int) -> Callable[[Request, Exception], Awaitable[Response]]:
             async def answer(request: Request, error: Exception) -> Response:
-                return as_json({"error": describe_failure(error)}, status)
+                return as_json({"error": without_folders(str(error))}, status)
 
             return answer
 
@@ -115,7 +115,7 @@ class ExplorerApp:
             (Busy, 429),
             (NoAnswer, 503),
             (ModelFailure, 502),
-            (LookupError, 404),
+            (NotFound, 404),
             (ValueError, 400),
             (TypeError, 400),
         ):
@@ -148,7 +148,7 @@ class ExplorerApp:
         """Send a file of the page."""
         found = page_file(name)
         if found is None:
-            raise LookupError("The page has no such file.")
+            raise NotFound("The page has no such file.")
         return Response(found.content, media_type=found.media_type)
 
     # --- instances
@@ -175,7 +175,7 @@ class ExplorerApp:
     async def instance(self, i: int) -> Response:
         """Tell about one instance, its neighbors and prototypes."""
         if not 0 <= i < len(self.workspace):
-            raise LookupError(f"There is no instance {i}; there are {len(self.workspace)}.")
+            raise NotFound(f"There is no instance {i}; there are {len(self.workspace)}.")
         row = self.workspace.row(i)
         known = self.workspace.known
         proba, label = known.proba[i], int(known.labels[i])
@@ -230,7 +230,7 @@ class ExplorerApp:
         if i is None and message.values is None:
             raise ValueError("instance or values is needed.")
         if i is not None and i >= len(workspace):
-            raise LookupError(f"There is no instance {i}; there are {len(workspace)}.")
+            raise NotFound(f"There is no instance {i}; there are {len(workspace)}.")
         if message.target is not None and message.target >= len(workspace.classes):
             raise ValueError(f"target must be below {len(workspace.classes)}.")
         row = workspace.row(i or 0)
@@ -290,9 +290,9 @@ class ExplorerApp:
 
     def _alternative(self, job: Job, number: int) -> tuple[Counterfactuals, int]:
         if job.result is None:
-            raise LookupError("This explanation has no result.")
+            raise NotFound("This explanation has no result.")
         if not 0 <= number < len(job.result):
-            raise LookupError(f"There are {len(job.result)} alternatives.")
+            raise NotFound(f"There are {len(job.result)} alternatives.")
         return job.result, number
 
     # --- files

@@ -33,6 +33,10 @@ REPORT_SECONDS = 0.15
 PATH = re.compile(r"(?:[A-Za-z]:)?[/\\](?:[^\s'\"/\\:]+[/\\])+")
 
 
+class NotFound(Exception):
+    """Something that a client asked for does not exist."""
+
+
 @dataclass(frozen=True)
 class Question:
     """What is to be explained, and how.
@@ -265,11 +269,11 @@ class Jobs:
 
         Raises
         ------
-        LookupError
+        NotFound
             If there is none.
         """
         if identifier not in self._jobs:
-            raise LookupError("There is no such explanation any more.")
+            raise NotFound("There is no such explanation any more.")
         return self._jobs[identifier]
 
     def close(self) -> None:
