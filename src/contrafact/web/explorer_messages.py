@@ -53,7 +53,7 @@ class ExplainMessage(Message):
     method: str | None = None
     level: str | None = None
     k: int = Field(default=1, ge=1, le=MAX_K)
-    confidence: float | None = Field(default=None, ge=0, le=1)
+    confidence: float | None = Field(default=None, gt=0, lt=1)
     calls: int | None = Field(default=None, ge=1, le=MAX_CALLS)
     seconds: float | None = Field(default=None, gt=0, le=MAX_SECONDS)
     front: bool = False

@@ -18,7 +18,13 @@ from ..report.change_words import joined_runs, place_text, stretch_text, thirds
 from ..report.grammar import one_line
 from ..report.pairs import changed_mask, pair
 from ..report.table_words import change_phrase, rows_of
-from ..report.words import class_probability, column_of, label_text, name_of
+from ..report.words import (
+    class_probability,
+    column_of,
+    label_text,
+    name_of,
+    probability_phrase,
+)
 
 #: parts that are asked about at most, the largest first
 MOST_PARTS = 24
@@ -139,23 +145,16 @@ def _sentence(
     result: Counterfactuals, i: int, part: Part, p: Array, label: int, *, stays: bool
 ) -> str:
     """Say what the model decides when one part is given back."""
-    target = label_text(result.target[i])
     column = column_of(result, result.target[i])
-    chance = f"P({target}) {class_probability(p, column)}"
     before = class_probability(result.cf_proba[i], column)
     said = label_text(result.classes[label])
-    if stays:
-        return (
-            f"Without the change {part.words} the model still says {said}, with {chance} instead "
-            f"of {before}: a smaller change, but a less certain one."
-            if p[column] < result.cf_proba[i][column]
-            else f"Without the change {part.words} the model still says {said}, with {chance}: "
-            "this part alone is not needed."
-        )
-    return (
-        f"Without the change {part.words} the model says {said}, with {chance} instead of "
-        f"{before}: this part is needed."
-    )
+    without = f"Without the change {part.words} the model"
+    chance = f"{probability_phrase(result.target[i], p, column)} instead of {before}"
+    if not stays:
+        return f"{without} says {said}, with {chance}: this part is needed."
+    if p[column] < result.cf_proba[i][column]:
+        return f"{without} still says {said}, with {chance}: smaller, but less certain."
+    return f"{without} still says {said}, with {chance}: this part alone is not needed."
 
 
 def _stretches(result: Counterfactuals, i: int) -> list[Part]:

@@ -128,7 +128,7 @@ def _instance(question: Question) -> str:
     i = question.instance
     if question.edited or i is None:
         return "edited"
-    return f"X[{i} : {i + 1}]"
+    return f"X[{i}:{i + 1}]"
 
 
 def _constraints(constraints: Constraints) -> str:
