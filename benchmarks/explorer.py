@@ -183,8 +183,8 @@ def main() -> None:
             f"≤ {GOALS['drawing']} ms",
         ),
         "",
-        f"One question is under way at a time, and of the moves meanwhile the newest is asked about "
-        f"next: the {STREAMED_MOVES} moves with every frame had {len(streamed)} answers.",
+        f"One question is under way at a time, and of the moves meanwhile the newest is asked "
+        f"about next: the {STREAMED_MOVES} moves with every frame had {len(streamed)} answers.",
         "",
     )
 

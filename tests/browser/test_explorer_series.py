@@ -97,7 +97,7 @@ def test_undo_redo_and_reset(page, asked):
 @pytest.mark.parametrize("tool", ["shift up", "larger", "smooth", "paste from"])
 def test_tools_change_the_selected_stretch_alone(page, asked, demand, tool):
     _, _, days = demand
-    pick(page, "Select a stretch")
+    pick(page, "Select")
     drag(page, (0.4, 0.3), (0.6, 0.3))
     first, last = map(int, re.findall(r"\d+", page.locator(".which").inner_text()))
     page.get_by_role("button", name=tool).click()
@@ -121,7 +121,7 @@ def test_tools_change_the_selected_stretch_alone(page, asked, demand, tool):
 
 
 def test_a_selected_stretch_is_dragged_as_a_whole(page, asked, demand):
-    pick(page, "Select a stretch")
+    pick(page, "Select")
     drag(page, (0.4, 0.3), (0.6, 0.3))
     drag(page, (0.5, 0.6), (0.5, 0.4))
     settled(page, lambda: asked.of("predict"))
@@ -131,7 +131,7 @@ def test_a_selected_stretch_is_dragged_as_a_whole(page, asked, demand):
 
 
 def test_what_must_stay_stays(page, asked):
-    pick(page, "Select a stretch")
+    pick(page, "Select")
     drag(page, (0.45, 0.3), (0.95, 0.3))
     page.get_by_role("button", name="must stay").click()
     settled(page, lambda: page.locator(".editor rect.frozen").count() == 1)

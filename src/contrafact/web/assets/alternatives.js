@@ -54,7 +54,6 @@ export class Alternatives {
   summaryText() {
     const { answer, overview } = this.session;
     const reached = this.ways.filter((way) => way.valid).length;
-    if (this.ways.length === 0) return answer.message || answer.sentence;
     const wanted = overview.classes[this.ways[0].target];
     const left = answer.front ? "the smallest change first" : "each enough by itself";
     if (reached === 0) return `No change was found that makes the model decide for ${wanted}.`;
@@ -93,7 +92,7 @@ export class Alternatives {
 
   probabilityOf(way) {
     const name = this.session.overview.classes[way.label];
-    return `${name} ${percentText(way.probabilities[way.label])}`;
+    return `${name}: ${percentText(way.probabilities[way.label])}`;
   }
 
   choose(at) {

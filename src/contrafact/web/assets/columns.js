@@ -21,10 +21,10 @@ export class ColumnsEditor {
     this.profiles = new Profiles(session, this.cards.filter((card) => card.column !== undefined));
     this.grid = make("div", { class: "columns" });
     const legend = make("div", { class: "tools legend" },
-      make("span", {}, make("span", { class: "swatch before" }), " how common a value is"),
+      make("span", {}, make("span", { class: "swatch before" }), " how common"),
       make("span", {}, make("span", { class: "swatch guide" }), " how sure the model would be of ",
         this.wanted = make("strong")),
-      make("span", {}, make("span", { class: "swatch after" }), " the value now"));
+      make("span", {}, make("span", { class: "swatch after" }), " now"));
     const search = make("input", {
       type: "search", placeholder: "find a column …", "aria-label": "Find columns",
       oninput: (event) => this.arrange(event.target.value),

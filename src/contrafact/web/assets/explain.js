@@ -57,7 +57,12 @@ export class Explanation {
       this.showGuide(status.preview);
     }
     this.job = null;
-    if (status.state === "failed") this.words.textContent = status.message;
+    if (status.state === "cancelled" && status.alternatives.length === 0) {
+      // What was found until then may follow.
+      status = await api.job(job, status.version);
+      if (run !== this.run) return;
+    }
+    if (status.alternatives.length === 0) this.words.textContent = status.message || status.sentence;
     else this.session.setAnswer({ ...status, ...context, job });
   }
 

@@ -7,6 +7,11 @@ const MODES = [
   ["different", "different ones"],
   ["front", "from smaller to more believable"],
 ];
+const LEVELS = {
+  smallest: "nothing more (smallest)",
+  steady: "noise (steady)",
+  lasting: "noise and retrained models (lasting)",
+};
 const USUAL_COUNT = 3;
 
 /** A label with its control. */
@@ -73,7 +78,7 @@ export class Question {
       ...overview.methods.map((each) => make("option", { value: each.name }, each.name)));
     this.does = make("p", { class: "small" });
     this.level = make("select", { onchange: (event) => { choice.level = event.target.value || null; } });
-    this.levelField = field("How much to weigh believable", this.level);
+    this.levelField = field("It should withstand", this.level);
     const number = (key, words, hint, attributes = {}) => {
       const control = makeNumberField(words, hint, (value) => { choice[key] = value; });
       showNumber(control, choice[key]);
@@ -106,6 +111,6 @@ export class Question {
     const levels = method?.levels ?? [];
     this.levelField.hidden = levels.length === 0;
     this.level.replaceChildren(make("option", { value: "" }, "usual"),
-      ...levels.map((level) => make("option", { value: level }, level)));
+      ...levels.map((level) => make("option", { value: level }, LEVELS[level] ?? level)));
   }
 }

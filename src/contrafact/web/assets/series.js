@@ -5,7 +5,7 @@ import { differences, toPlanes } from "./planes.js";
 import { EditableChart } from "./series_chart_editing.js";
 import { mark, paste, scale, shift, smooth } from "./stretches.js";
 
-const TOOLS = { read: "Read", move: "Bend", draw: "Draw", select: "Select a stretch" };
+const TOOLS = { read: "Read", move: "Bend", draw: "Draw", select: "Select" };
 /** How far a bend reaches, as a share of the length. */
 const REACHES = [["one point", 0], ["narrow", 0.03], ["wide", 0.1]];
 /** Channels drawn at first. */
@@ -54,8 +54,9 @@ export class SeriesEditor {
         make("fieldset", {}, make("legend", { class: "unseen" }, "The pointer"), ...this.pills),
         this.reach,
         make("span", { class: "spring" }),
-        zoom("zoom in", 0.6, "+"), zoom("zoom out", 1 / 0.6, "−"),
-        make("button", { type: "button", onclick: () => this.chart.lookAtAll() }, "whole")),
+        make("span", { class: "pair" },
+          zoom("zoom in", 0.6, "+"), zoom("zoom out", 1 / 0.6, "−"),
+          make("button", { type: "button", onclick: () => this.chart.lookAtAll() }, "whole"))),
       this.stretchTools, this.chart.box, this.makeLegend(), this.readout);
     this.setTool("move");
     this.chart.draw();

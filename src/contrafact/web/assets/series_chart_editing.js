@@ -163,8 +163,6 @@ export class EditableChart extends SeriesChart {
     const ranges = Object.fromEntries(this.scene.channels.map((c) => [c, this.rangeOf(c)]));
     this.gesture = { ...gesture, ranges, values: copyPlanes(this.scene.after) };
     this.box.setPointerCapture(event.pointerId);
-    this.svg.focus({ preventScroll: true });
-    event.preventDefault();
   }
 
   onGesture(event) {
