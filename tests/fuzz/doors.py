@@ -52,6 +52,7 @@ from contrafact import (
     testing,
 )
 from contrafact.testing.table_cases import make_table
+from contrafact.web import Client, ServiceLimits, make_service
 
 # Explainers: made, fitted, asked.
 EXPLAINERS = {
@@ -342,6 +343,28 @@ door(
     models=("model",),
     weight=0.2,
     words=("class", "instances", "features", "module", "labels", "X", "host", "port"),
+)
+
+
+def served(**given):
+    """Make a service and close it."""
+    make_service(**given).service.close()
+
+
+door(
+    "web.make_service",
+    served,
+    lambda: {"model": row_model(), "reference": (X.copy(), Y)},
+    signature=make_service,
+    models=("model",),
+    weight=0.2,
+    words=("class", "instances", "features", "module", "labels", "X", "y", "hosts", "reference"),
+)
+door("web.ServiceLimits", ServiceLimits, lambda: {"max_instances": 8, "max_seconds": 2.0})
+door(
+    "web.Client",
+    Client,
+    lambda: {"url": "http://127.0.0.1:8000", "token": "secret"},
 )
 door(
     "search.refine",
@@ -1014,6 +1037,6 @@ NOT_DOORS = {
     *("Autoencoder", "Classifier", "Explainer", "FallbackExplainer", "Guide", "GuidedExplainer"),
     "Metric",
     *("Case", "Cell", "Check", "ClassAudit", "DisagreeingRows", "Nearest", "Optimum"),
-    *("Explorer", "PlannedCell", "Recommendation", "Scores"),
+    *("Explorer", "PlannedCell", "Recommendation", "Scores", "ServiceError"),
     *("Candidates", "Oracle", "Point", "Tasks"),
 }

@@ -10,6 +10,17 @@ from typing import Any
 
 import numpy as np
 
+from ..validation import Instance, Nothing, Real, Satisfies, check_parameters
+
+RULES = {
+    "url": Satisfies(
+        lambda url: isinstance(url, str) and url.startswith(("http://", "https://")),
+        "a text that begins with http:// or https://",
+    ),
+    "token": Nothing() | Instance(str, "a text"),
+    "timeout": Real(above=0),
+}
+
 
 class ServiceError(RuntimeError):
     """Say why a service gave no answer.
@@ -58,8 +69,7 @@ class Client:
     """
 
     def __init__(self, url: str, token: str | None = None, *, timeout: float = 120.0) -> None:
-        if not isinstance(url, str) or not url.startswith(("http://", "https://")):
-            raise ValueError(f"url must begin with http:// or https://, got {url!r}.")
+        check_parameters("Client", RULES, {"url": url, "token": token, "timeout": timeout})
         self.url = url.rstrip("/")
         self.timeout = timeout
         self._headers = {"content-type": "application/json"}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ..data.dataset import as_labels
 from ..engine import Counterfactuals
 from ..engine.instances import read_instances, wrap_model
 from ..explainers import Graft, recommend
@@ -20,18 +21,13 @@ from ..models.labels import find_class
 from ..models.verdict import Verdict
 from ..models.wrapper import Wrapper
 from ..tables import Schema
-from ..validation import Instance, Integer, Nothing, Real, check_parameters
+from ..validation import Instance, Integer, ListOf, Nothing, Real, check_parameters
 from .explanation_merging import Asked, ExplanationMerger
 from .merging import Busy, ModelFailure, NoAnswer, describe
 from .model_gate import ModelGate
 from .service_data import ArrayData, TableData
 from .service_messages import ExplainSettings, targets_of
 
-RULES = {
-    "name": Instance(str, "a text"),
-    "host": Instance(str, "a text"),
-    "token": Nothing() | Instance(str, "a text"),
-}
 LIMIT_RULES = {
     "max_bytes": Integer(at_least=1024),
     "max_instances": Integer(at_least=1),
@@ -85,7 +81,16 @@ class ServiceLimits:
     patience: float = 30.0
 
     def __post_init__(self) -> None:
-        check_parameters("ServiceLimits", LIMIT_RULES, asdict(self))
+        check_parameters("ServiceLimits", LIMIT_RULES, vars(self))
+
+
+RULES = {
+    "name": Instance(str, "a text"),
+    "host": Instance(str, "a text"),
+    "hosts": ListOf(Instance(str, "a text"), "host names"),
+    "token": Nothing() | Instance(str, "a text"),
+    "limits": Nothing() | Instance(ServiceLimits),
+}
 
 
 class Service:
@@ -335,14 +340,20 @@ def make_service(
     require_extra("web", "The service")
     from .service_routes import make_app
 
-    check_parameters("make_service", RULES, {"name": name, "host": host, "token": token})
+    values = {"name": name, "host": host, "hosts": hosts, "token": token, "limits": limits}
+    check_parameters("make_service", RULES, values)
     if hasattr(reference, "X_train"):
         modality = modality or reference.modality
         reference = (reference.X_train, reference.y_train)
+    if isinstance(reference, tuple) and len(reference) != 2:
+        raise ValueError(
+            "reference must be an array, (X_train, y_train) or a Dataset, got a tuple of "
+            f"{len(reference)}."
+        )
     X, y = reference if isinstance(reference, tuple) else (reference, None)
     service = Service(
         model,
-        (X, None if y is None else np.asarray(y)),
+        (X, None if y is None else as_labels(y, "y", len(X))),
         modality=modality,
         schema=schema,
         name=name,
