@@ -7,6 +7,8 @@ import { partsOf } from "./parts.js";
 import { toPlanes } from "./planes.js";
 import { percentText } from "./words.js";
 
+const MOST_CLASSES = 5;
+
 /**
  * The answer to an explanation; `pictures` draws a way small and in full, `askForFront` asks for
  * ways from the smallest to the most believable (null where no method can).
@@ -132,9 +134,9 @@ export class Alternatives {
   makeProbabilities(way) {
     const { overview, answer } = this.session;
     const before = answer.before.probabilities;
-    const likely = overview.classes.map((_, c) => c)
-      .sort((a, b) => Math.max(way.probabilities[b], before[b]) - Math.max(way.probabilities[a], before[a]))
-      .slice(0, 5);
+    const most = (c) => Math.max(way.probabilities[c], before[c]);
+    const classes = overview.classes.map((_, c) => c);
+    const likely = classes.sort((a, b) => most(b) - most(a)).slice(0, MOST_CLASSES);
     const bar = (share, name) => {
       const one = make("div", { class: `bar ${name}` });
       one.style.width = `${100 * share}%`;
@@ -153,7 +155,8 @@ export class Alternatives {
     const cells = columns
       ? partsOf(columns).map(({ members }) => members.some((j) => way.mask[0][j]))
       : way.mask.flat();
-    const [kept, all] = [cells.filter((is) => !is).length, cells.length].map((n) => n.toLocaleString("en"));
+    const kept = cells.filter((isChanged) => !isChanged).length.toLocaleString("en");
+    const all = cells.length.toLocaleString("en");
     const lines = [`${kept} of ${all} ${noun} are exactly as they were.`];
     if (kind === "series" && names.length > 1) {
       const still = names.filter((_, c) => !way.mask[c].some(Boolean));
@@ -163,22 +166,27 @@ export class Alternatives {
     return lines.map((text) => make("p", {}, text));
   }
 
+  /** What the model decides without one part of the change. */
+  makePart({ stays, sentence, words, label, probability }) {
+    const decided = make("strong", {}, this.session.overview.classes[label]);
+    return make("li", { class: stays ? "" : "needed", title: sentence },
+      make("span", {}, `Without the change ${words} the model decides for `, decided,
+        stays ? " all the same." : ": it is needed."),
+      make("span", { class: "number" }, percentText(probability)));
+  }
+
   /** Tell what happens when each part of the change is given back. */
   async explainSize(way, place) {
     place.replaceChildren(make("p", { class: "small" }, "Asking the model …"));
     try {
       const { parts } = await api.why(this.session.answer.job, way.number);
-      const { classes } = this.session.overview;
-      const lines = parts.map((part) => make("li", { class: part.stays ? "" : "needed", title: part.sentence },
-        make("span", {}, `Without the change ${part.words} the model decides for `,
-          make("strong", {}, classes[part.label]), part.stays ? " all the same." : ": it is needed."),
-        make("span", { class: "number" }, percentText(part.probability))));
+      const wanted = this.session.overview.classes[way.target];
       place.replaceChildren(
         make("h3", {}, "Why is it not smaller?"),
-        make("p", { class: "small" }, "Each line puts one part back as it was, and asks the model again. "
-          + `The number is how sure it then is of ${this.session.overview.classes[way.target]}.`),
+        make("p", { class: "small" }, "Each line puts one part back as it was, and asks the model "
+          + `again. The number is how sure it then is of ${wanted}.`),
         parts.length > 0
-          ? make("ul", { class: "parts" }, ...lines)
+          ? make("ul", { class: "parts" }, ...parts.map((part) => this.makePart(part)))
           : make("p", {}, "There is nothing that could be put back."));
     } catch (error) {
       if (!(error instanceof Refusal || error instanceof Gone)) throw error;

@@ -1,11 +1,16 @@
 // The card of one column: a control, the values of the reference behind it, and its limits.
 
 import { clamp, make } from "./charts.js";
-import { makeNumberField, showNumber } from "./limits.js";
+import { makeNumberField, showNumber } from "./controls.js";
 import { cellText } from "./words.js";
 
 const WIDTH = 240;
 const HEIGHT = 48;
+const WAYS = [
+  ["", "may rise or fall"],
+  ["increasing", "may only rise"],
+  ["decreasing", "may only fall"],
+];
 
 /** The bars of a distribution, as tall as the card. */
 function makeBars({ counts }) {
@@ -13,8 +18,8 @@ function makeBars({ counts }) {
   const width = WIDTH / counts.length;
   return counts.map((count, i) => {
     const height = (HEIGHT - 2) * (count / most);
-    const place = { x: i * width + 0.5, width: Math.max(width - 1, 0.5), y: HEIGHT - height, height };
-    return make("rect", { class: "count", ...place });
+    const place = { x: i * width + 0.5, width: Math.max(width - 1, 0.5), y: HEIGHT - height };
+    return make("rect", { class: "count", ...place, height });
   });
 }
 
@@ -38,7 +43,10 @@ export class Column {
     this.was = make("line", { class: "was", y1: 0, y2: HEIGHT });
     this.now = make("line", { class: "now", y1: 0, y2: HEIGHT });
     this.plot = make("svg", {
-      viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", class: "spark", "aria-hidden": "true",
+      class: "spark",
+      viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
+      preserveAspectRatio: "none",
+      "aria-hidden": "true",
     }, ...makeBars(this.column.histogram), this.curve, this.was, this.now);
     const parts = this.isFixed ? [] : [this.plot, this.makeControl(), this.makeLimits()];
     this.box = make("div", { class: "column", "data-column": j },
@@ -108,7 +116,8 @@ export class Column {
   }
 
   makeSelect() {
-    const options = (this.column.options ?? []).map((text, i) => make("option", { value: i }, text));
+    const texts = this.column.options ?? [];
+    const options = texts.map((text, i) => make("option", { value: i }, text));
     this.select = make("select", {
       "aria-label": this.name,
       onchange: (event) => this.set(Number(event.target.value)),
@@ -125,8 +134,7 @@ export class Column {
       this.way = make("select", {
         "aria-label": `${name}: which way it may change`,
         onchange: (event) => this.direct(event.target.value),
-      }, ...[["", "may rise or fall"], ["increasing", "may only rise"], ["decreasing", "may only fall"]]
-        .map(([value, words]) => make("option", { value }, words)));
+      }, ...WAYS.map(([value, words]) => make("option", { value }, words)));
       parts.push(this.way);
     }
     if (this.isNumber) {
@@ -160,14 +168,16 @@ export class Column {
   }
 
   set(value) {
-    this.session.edit((values) => { values[0][this.j] = value === null ? null : this.round(value); });
+    const rounded = value === null ? null : this.round(value);
+    this.session.edit((values) => { values[0][this.j] = rounded; });
   }
 
   update() {
     const { column, value, session } = this;
     const before = session.original[0][this.j];
     const isKnown = value !== null;
-    const shown = this.isFixed ? session.instance.texts?.[this.j] ?? cellText(column, value) : cellText(column, value);
+    const text = cellText(column, value);
+    const shown = this.isFixed ? session.instance.texts?.[this.j] ?? text : text;
     this.text.textContent = value === before ? shown : `${cellText(column, before)} → ${shown}`;
     this.box.classList.toggle("edited", value !== before);
     if (this.isFixed) return;

@@ -31,7 +31,8 @@ export class ColumnGroup {
   update() {
     const { session, part } = this;
     const { columns } = session.overview;
-    const [before, now] = [session.original, session.values].map(([row]) => partText(columns, part, row));
+    const before = partText(columns, part, session.original[0]);
+    const now = partText(columns, part, session.values[0]);
     this.select.value = heldMember(part, session.values[0]) ?? "";
     this.text.textContent = now === before ? now : `${before} → ${now}`;
     this.box.classList.toggle("edited", now !== before);

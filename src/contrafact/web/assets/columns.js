@@ -30,8 +30,8 @@ export class ColumnsEditor {
       oninput: (event) => this.arrange(event.target.value),
     });
     this.more = make("p", { class: "small" });
-    this.box = make("div", { class: "editor" }, legend,
-      this.cards.length > MANY ? make("div", { class: "choices" }, search) : null, this.grid, this.more);
+    const finding = this.cards.length > MANY ? make("div", { class: "choices" }, search) : null;
+    this.box = make("div", { class: "editor" }, legend, finding, this.grid, this.more);
     this.arrange("");
     for (const name of ["values", "limits"]) session.on(name, () => this.update());
     for (const name of ["verdict", "target"]) session.on(name, () => this.nameWanted());

@@ -59,8 +59,8 @@ export class Decision {
 
   noteText() {
     const { overview, instance, verdict, isEdited } = this.session;
-    const before = overview.classes[instance.label];
-    if (isEdited && verdict.label !== instance.label) return `Your change did it: it was ${before}.`;
+    const isMoved = verdict.label !== instance.label;
+    if (isMoved) return `Your change did it: it was ${overview.classes[instance.label]}.`;
     if (isEdited) return "Changed by you; the gray bars show it as it was.";
     if (instance.truth < 0) return "";
     if (instance.truth === instance.label) return "The data say the same.";

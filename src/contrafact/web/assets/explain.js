@@ -25,7 +25,8 @@ export class Explanation {
   async start() {
     const { session } = this;
     const { overview, instance, values, isEdited } = session;
-    const before = { values, probabilities: (session.verdict ?? session.verdictBefore).probabilities };
+    const { probabilities } = session.verdict ?? session.verdictBefore;
+    const before = { values, probabilities };
     const { front } = this.question.choice;
     this.leave();
     const run = this.run;
@@ -62,7 +63,7 @@ export class Explanation {
       status = await api.job(job, status.version);
       if (run !== this.run) return;
     }
-    if (status.alternatives.length === 0) this.words.textContent = status.message || status.sentence;
+    if (status.alternatives.length === 0) this.words.textContent = status.message;
     else this.session.setAnswer({ ...status, ...context, job });
   }
 
@@ -81,7 +82,8 @@ export class Explanation {
       this.bar.max = allowed;
       this.bar.value = asked;
     } else this.bar.removeAttribute("value");
-    const sofar = asked > 0 ? `Asked the model ${countText(asked, "time")} so far …` : message || "Searching …";
+    const asking = `Asked the model ${countText(asked, "time")} so far …`;
+    const sofar = asked > 0 ? asking : message || "Searching …";
     const ended = state === "cancelled" ? message || "Cancelled." : "";
     this.words.textContent = isRunning ? sofar : ended;
   }

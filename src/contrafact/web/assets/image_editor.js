@@ -1,6 +1,7 @@
 // The part of the page for images: a canvas to paint values on, or what must stay.
 
 import { changeColors, clamp, imageColors, make, numberText, plainKey } from "./charts.js";
+import { makePill } from "./controls.js";
 import { pixelsBetween, pixelsUnder } from "./image_pictures.js";
 import { copyPlanes, toPlanes } from "./planes.js";
 import { makeThumbnail, paint } from "./small_pictures.js";
@@ -63,9 +64,8 @@ export class ImageEditor {
 
   makeTools() {
     const [low, high] = this.range;
-    this.pills = Object.entries(TOOLS).map(([name, words]) => make("label", { class: "pick" },
-      make("input", { type: "radio", name: "tool", value: name, onchange: () => this.setTool(name) }),
-      make("span", {}, words)));
+    this.pills = Object.entries(TOOLS).map(([name, words]) =>
+      makePill("tool", name, words, () => this.setTool(name)));
     const sizes = make("input", {
       type: "range", min: 1, max: 6, step: 1,
       oninput: (event) => { this.size = Number(event.target.value); },
@@ -129,8 +129,9 @@ export class ImageEditor {
     const found = instance.neighbors.filter(({ label }) => label !== instance.label);
     const shown = found.slice(0, MOST_OTHERS).map(({ values, words }) =>
       ({ words, values: toPlanes(values, overview.shape) }));
-    this.others.replaceChildren(...(guide ? [guide] : shown).map(({ values, words }) => make("figure", {},
-      makeThumbnail(values, overview.shape, this.range, words), make("figcaption", {}, words))));
+    const makeFigure = ({ values, words }) => make("figure", {},
+      makeThumbnail(values, overview.shape, this.range, words), make("figcaption", {}, words));
+    this.others.replaceChildren(...(guide ? [guide] : shown).map(makeFigure));
   }
 
   pixelAt(event) {
@@ -164,16 +165,18 @@ export class ImageEditor {
 
   /** Put the brush down at some pixels. */
   apply(pixels) {
-    const { session } = this;
-    const covered = new Set(pixels.flatMap((pixel) => pixelsUnder(pixel, this.size, session.overview.shape)));
+    const { session, size } = this;
+    const { shape } = session.overview;
+    const covered = new Set(pixels.flatMap((pixel) => pixelsUnder(pixel, size, shape)));
     if (this.tool === "paint") {
       const values = copyPlanes(session.values);
       const value = Number(this.value.value);
       for (const plane of values) for (const pixel of covered) plane[pixel] = value;
       session.sketch(values);
     } else {
+      const isKept = this.tool === "keep";
       session.limit(({ frozen }) => {
-        for (const plane of frozen) for (const pixel of covered) plane[pixel] = this.tool === "keep";
+        for (const plane of frozen) for (const pixel of covered) plane[pixel] = isKept;
       });
     }
   }

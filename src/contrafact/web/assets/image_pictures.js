@@ -1,4 +1,4 @@
-// Ways of an image: small ones to compare; in full the difference, and a slider from before to after.
+// Ways of an image: small ones to compare; in full the difference, and a slider between both ends.
 
 import { changeColors, clamp, imageColors, make, numberText, valueRange } from "./charts.js";
 import { makePicture, makeThumbnail, paint } from "./small_pictures.js";
@@ -57,13 +57,14 @@ export class ImagePictures {
       const place = `row ${Math.floor(pixel / width)}, column ${pixel % width}`;
       readout.textContent = `${place}: ${values(before)} → ${values(way.after)}`;
     };
+    const changes = changeColors({ before, after: way.after });
     const picture = (caption, colorAt) => makePicture(this.shape, caption, colorAt, readAt);
     return make("div", {},
       make("div", { class: "pictures" },
         makeWipe(this.shape, before, way.after, range),
         picture("before", imageColors(before, range)),
         picture("after", imageColors(way.after, range)),
-        picture("difference: red brighter, blue darker", changeColors({ before, after: way.after }))),
+        picture("difference: red brighter, blue darker", changes)),
       readout);
   }
 }

@@ -1,14 +1,15 @@
 // What may change: what must stay as it is, and bounds for the rest.
 
 import { make, numberText } from "./charts.js";
+import { makeNumberField, showNumber } from "./controls.js";
 import { partsOf } from "./parts.js";
 import { anyTrue, fromPlanes } from "./planes.js";
 import { freeLimits } from "./state.js";
 import { countText } from "./words.js";
 
 const SUMMARIES = {
-  series: "Select a stretch in the chart to say that it must stay. The small triangles at the right "
-    + "of the chart, or the fields here, bound the values.",
+  series: "Select a stretch in the chart to say that it must stay. The small triangles at the "
+    + "right of the chart, or the fields here, bound the values.",
   image: "Paint over what must stay with “must stay”.",
   row: "Tick “must stay” beside a column, or bound its values.",
 };
@@ -54,23 +55,6 @@ export function limitWords({ limits, overview }) {
 
 function wholeOf({ kind }) {
   return { series: "point", image: "pixel" }[kind] ?? "column";
-}
-
-/** A field for a number that may be left empty. */
-export function makeNumberField(label, placeholder, onchange) {
-  const field = make("input", {
-    type: "number",
-    step: "any",
-    "aria-label": label,
-    placeholder,
-    onchange: () => onchange(field.value === "" ? null : Number(field.value)),
-  });
-  return field;
-}
-
-/** Show a number in its field, unless somebody is typing there. */
-export function showNumber(field, value) {
-  if (document.activeElement !== field) field.value = value ?? "";
 }
 
 /** The fold of the limits; `editor` draws the channels that are chosen here. */
@@ -128,9 +112,10 @@ export class Limits {
       "at most",
       isSeries ? "largest step" : null,
     ].filter((text) => text !== null);
+    const cells = head.map((text) => make("th", { scope: "col" }, text));
     return make("div", { class: "wide limit-table" },
       make("table", {},
-        make("thead", {}, make("tr", {}, ...head.map((text) => make("th", { scope: "col" }, text)))),
+        make("thead", {}, make("tr", {}, ...cells)),
         make("tbody", {}, ...overview.names.map((name, c) => this.makeLine(name, c)))));
   }
 
@@ -149,9 +134,7 @@ export class Limits {
       return cell(tick);
     };
     const allow = (event) => session.limit(({ frozen }) => frozen[c].fill(!event.target.checked));
-    const show = (event) => {
-      this.editor.showChannels(this.editor.shown.map((is, i) => (i === c ? event.target.checked : is)));
-    };
+    const show = (event) => this.editor.showChannel(c, event.target.checked);
     return make("tr", {}, ...[
       several ? make("th", { scope: "row" }, name) : null,
       several && isSeries ? box("shown", () => this.editor.shown[c], show) : null,

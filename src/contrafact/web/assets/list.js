@@ -45,7 +45,8 @@ export class InstanceList {
       this.scroller.scrollTop = 0;
       this.fill();
     };
-    const option = (value, text) => make("option", { value, selected: asked.order === value }, text);
+    const option = (value, text) =>
+      make("option", { value, selected: asked.order === value }, text);
     const search = make("input", {
       type: "search",
       placeholder: "find …",
@@ -55,7 +56,10 @@ export class InstanceList {
     const classes = make("select", { "aria-label": "Decided for", onchange: change("label") },
       make("option", { value: "" }, "every decision"),
       ...overview.classes.map((name, c) => make("option", { value: c }, name)));
-    const order = make("select", { "aria-label": "Which and in which order", onchange: change("order") },
+    const order = make("select", {
+      "aria-label": "Which and in which order",
+      onchange: change("order"),
+    },
       option("all", "all, in order"),
       option("unsure", "least sure first"),
       overview.instances.truth ? option("wrong", "wrong decisions") : null);
@@ -86,7 +90,8 @@ export class InstanceList {
   /** Whether the model decides otherwise than the data say; -1 is unknown. */
   isWrong(index) {
     const { label, truth } = this.overview.instances;
-    return truth !== null && truth[index] >= 0 && label[index] >= 0 && truth[index] !== label[index];
+    const isKnown = truth !== null && truth[index] >= 0 && label[index] >= 0;
+    return isKnown && truth[index] !== label[index];
   }
 
   drawLines() {
@@ -104,6 +109,7 @@ export class InstanceList {
     const { overview } = this;
     const { label, truth, p } = overview.instances;
     const isWrong = this.isWrong(index);
+    const decision = (overview.classes[label[index]] ?? "…") + (isWrong ? " ✗" : "");
     const bar = make("span", { class: "sure" }, make("span", { class: isWrong ? "wrong" : "" }));
     bar.firstChild.style.width = `${100 * p[index]}%`;
     const line = make("div", {
@@ -117,7 +123,7 @@ export class InstanceList {
       onclick: () => this.choose(index),
     },
     make("span", { class: "who" }, nameOf(overview, index)),
-    make("span", { class: "what" }, (overview.classes[label[index]] ?? "…") + (isWrong ? " ✗" : "")),
+    make("span", { class: "what" }, decision),
     make("span", { class: "number" }, label[index] < 0 ? "" : percentText(p[index])),
     bar);
     line.style.transform = `translateY(${place * LINE_HEIGHT}px)`;

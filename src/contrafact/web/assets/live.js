@@ -55,7 +55,8 @@ export class LivePrediction {
       showNotice("model", "");
     } catch (error) {
       this.newest = null;
-      if (error instanceof Refusal) showNotice("model", `The model gave no answer: ${error.message}`);
+      if (!(error instanceof Refusal)) return;
+      showNotice("model", `The model gave no answer: ${error.message}`);
     }
   }
 }

@@ -63,8 +63,8 @@ class Page {
   showScope() {
     const { model, data } = this.session.overview;
     const noun = nounOf(this.session.overview);
-    document.getElementById("scope").textContent = `${model}, ${data}. Choose ${articleOf(noun)}, see what `
-      + "the model decides, change it by hand, or ask what would change the decision.";
+    document.getElementById("scope").textContent = `${model}, ${data}. Choose ${articleOf(noun)}, `
+      + "see what the model decides, change it by hand, or ask what would change the decision.";
   }
 
   place() {
@@ -78,7 +78,8 @@ class Page {
       make("header", {}, this.heading,
         make("div", { class: "steps" },
           this.undo, this.redo, this.reset,
-          button("←", () => list.step(-1), "previous"), button("→", () => list.step(1), "next"))),
+          button("←", () => list.step(-1), "previous"),
+          button("→", () => list.step(1), "next"))),
       this.editor.box);
     const side = make("aside", { class: "side" }, this.decision.box, this.question.box);
     const body = make("div", { class: "body" }, stage, side, this.answer.box, this.prototypes.box);
@@ -124,7 +125,8 @@ class Page {
       if (this.list.at === index) this.session.open(instance);
       showNotice("instance", "");
     } catch (error) {
-      if (error instanceof Refusal) showNotice("instance", `This one cannot be shown: ${error.message}`);
+      if (!(error instanceof Refusal)) return;
+      showNotice("instance", `This one cannot be shown: ${error.message}`);
     }
   }
 
@@ -148,9 +150,8 @@ class Page {
     const { session } = this;
     if (started !== session.overview.started) {
       const overview = await api.overview();
-      const isSame = JSON.stringify([overview.kind, overview.shape, overview.classes])
-        === JSON.stringify([session.overview.kind, session.overview.shape, session.overview.classes]);
-      if (!isSame) {
+      const subject = ({ kind, shape, classes }) => JSON.stringify([kind, shape, classes]);
+      if (subject(overview) !== subject(session.overview)) {
         // Edits of other data mean nothing here.
         location.reload();
         return;

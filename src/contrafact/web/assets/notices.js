@@ -35,6 +35,9 @@ export function watchServer(onBack) {
   };
   onLost(wait);
   setInterval(async () => {
-    if (!document.hidden && !isWaiting && (await askHealth()) === null) wait();
+    if (document.hidden || isWaiting) return;
+    const health = await askHealth();
+    if (health === null) wait();
+    else showNotice("busy", health.model === "ready" ? "" : `The model is ${health.model}.`);
   }, 5 * PAUSE);
 }

@@ -14,7 +14,8 @@ export class Profiles {
     this.stale = new Set();
     this.answers = new Map();
     this.isBusy = false;
-    this.observer = new IntersectionObserver((entries) => this.onSight(entries), { rootMargin: "100px" });
+    const onSight = (entries) => this.onSight(entries);
+    this.observer = new IntersectionObserver(onSight, { rootMargin: "100px" });
     session.on("values", () => this.restart());
     session.on("target", () => this.redraw());
   }

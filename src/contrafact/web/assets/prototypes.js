@@ -13,8 +13,9 @@ export class Prototypes {
     this.list = make("div", { class: "cards" });
     this.box = make("section", { class: "prototypes", "aria-label": "Prototypes", hidden: true },
       make("h2", {}, "What the model compares it with"),
-      make("p", { class: "small" }, "The model decides for the class of the nearest of these typical "
-        + "examples, which it learned. Where the orange strip is strong, differences count most."),
+      make("p", { class: "small" }, "The model decides for the class of the nearest of these "
+        + "typical examples, which it learned. Where the orange strip is strong, differences count "
+        + "most."),
       this.list);
     session.on("instance", () => this.fill());
   }
@@ -52,7 +53,8 @@ export class Prototypes {
     if (weights) order.sort((a, b) => weights[b] - weights[a]);
     return make("span", { class: "sparks" }, ...order.slice(0, MOST_LINES).map((j) => {
       const share = weights ? ` (weight ${numberText(weights[j], 2)})` : "";
-      return make("span", { class: "change-line" }, `${columns[j].name}: ${cellText(columns[j], values[j])}${share}`);
+      const text = cellText(columns[j], values[j]);
+      return make("span", { class: "change-line" }, `${columns[j].name}: ${text}${share}`);
     }));
   }
 }

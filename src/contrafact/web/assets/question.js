@@ -1,7 +1,7 @@
 // The question: which decision is wanted, and how to look for the way there.
 
 import { make } from "./charts.js";
-import { makeNumberField, showNumber } from "./limits.js";
+import { makeNumberField, showNumber } from "./controls.js";
 
 const MODES = [
   ["different", "different ones"],
@@ -60,8 +60,8 @@ export class Question {
     const others = overview.classes.map((_, c) => c).filter((c) => c !== verdict.label);
     const options = others.map((c) => make("option", { value: c }, overview.classes[c]));
     if (others.length > 1) {
-      const likeliest = make("option", { value: "" }, `the next likely: ${overview.classes[this.session.wanted]}`);
-      options.unshift(likeliest);
+      const likeliest = overview.classes[this.session.wanted];
+      options.unshift(make("option", { value: "" }, `the next likely: ${likeliest}`));
     }
     this.target.replaceChildren(...options);
     if (target !== null && target !== verdict.label) this.target.value = target;
@@ -77,7 +77,7 @@ export class Question {
       make("option", { value: "" }, usual),
       ...overview.methods.map((each) => make("option", { value: each.name }, each.name)));
     this.does = make("p", { class: "small" });
-    this.level = make("select", { onchange: (event) => { choice.level = event.target.value || null; } });
+    this.level = make("select", { onchange: () => { choice.level = this.level.value || null; } });
     this.levelField = field("It should withstand", this.level);
     const number = (key, words, hint, attributes = {}) => {
       const control = makeNumberField(words, hint, (value) => { choice[key] = value; });
@@ -85,9 +85,9 @@ export class Question {
       for (const [name, value] of Object.entries(attributes)) control.setAttribute(name, value);
       return field(words, control);
     };
-    this.mode = make("select", { onchange: (event) => { choice.front = event.target.value === "front"; } },
+    this.mode = make("select", { onchange: () => { choice.front = this.mode.value === "front"; } },
       ...MODES.map(([value, words]) => make("option", { value }, words)));
-    const count = number("k", "Ways to show", "1", { min: 1, max: overview.max_k, step: 1, required: "" });
+    const count = number("k", "Ways to show", "1", { min: 1, max: overview.max_k, step: 1 });
     count.querySelector("input").addEventListener("change", (event) => {
       const asked = Math.round(Number(event.target.value)) || 1;
       choice.k = Math.min(Math.max(asked, 1), overview.max_k);
@@ -95,8 +95,8 @@ export class Question {
     });
     const fields = make("div", { class: "fields" },
       field("Method", methods), this.does, this.levelField, count, field("which are", this.mode),
-      number("confidence", "At least this sure (0 to 1)", "just enough", { min: 0, max: 0.999, step: 0.01 }),
-      number("calls", "Ask the model at most … times", String(overview.max_calls ?? "any number"), { min: 1, step: 1 }),
+      number("confidence", "At least this sure (0 to 1)", "just enough", { min: 0, max: 1 }),
+      number("calls", "Ask the model at most … times", String(overview.max_calls), { min: 1 }),
       number("seconds", "Take at most … seconds", "as long as it takes", { min: 0.1 }));
     this.chooseMethod("");
     return fields;

@@ -1,6 +1,7 @@
 // The part of the page for series: the chart, its tools, and what can be done to a stretch.
 
 import { make } from "./charts.js";
+import { makePill } from "./controls.js";
 import { differences, toPlanes } from "./planes.js";
 import { EditableChart } from "./series_chart_editing.js";
 import { mark, paste, scale, shift, smooth } from "./stretches.js";
@@ -29,7 +30,8 @@ export class SeriesEditor {
     if (this.chart === undefined) this.build();
     this.neighbors = this.session.instance.neighbors.map((neighbor) =>
       ({ ...neighbor, values: toPlanes(neighbor.values, this.session.overview.shape) }));
-    this.pasted = Math.max(this.neighbors.findIndex((n) => n.label !== this.session.instance.label), 0);
+    const { label } = this.session.instance;
+    this.pasted = Math.max(this.neighbors.findIndex((neighbor) => neighbor.label !== label), 0);
     this.chart.setStretch(null);
   }
 
@@ -46,7 +48,8 @@ export class SeriesEditor {
     };
     const tell = (words) => { this.readout.textContent = words; };
     this.chart = new EditableChart(this.scene(), hooks, tell);
-    this.pills = Object.entries(TOOLS).map(([name, words]) => this.makePill(name, words));
+    this.pills = Object.entries(TOOLS).map(([name, words]) =>
+      makePill("tool", name, words, () => this.setTool(name)));
     const zoom = (label, factor, sign) => make("button",
       { type: "button", "aria-label": label, onclick: () => this.chart.zoom(factor) }, sign);
     this.box.replaceChildren(
@@ -60,13 +63,6 @@ export class SeriesEditor {
       this.stretchTools, this.chart.box, this.makeLegend(), this.readout);
     this.setTool("move");
     this.chart.draw();
-  }
-
-  makePill(name, words) {
-    const input = make("input", {
-      type: "radio", name: "tool", value: name, onchange: () => this.setTool(name),
-    });
-    return make("label", { class: "pick" }, input, make("span", {}, words));
   }
 
   makeReach() {
@@ -110,8 +106,8 @@ export class SeriesEditor {
     });
   }
 
-  showChannels(shown) {
-    this.shown = shown;
+  showChannel(channel, isShown) {
+    this.shown[channel] = isShown;
     this.update();
   }
 
@@ -157,6 +153,7 @@ export class SeriesEditor {
   makeStretchTools() {
     const { session } = this;
     const heights = session.overview.range.map(([low, high]) => 0.05 * (high - low));
+    const depths = heights.map((height) => -height);
     const button = (words, act, label = null) =>
       make("button", { type: "button", "aria-label": label, onclick: act }, words);
     const edit = (words, change, label) =>
@@ -177,7 +174,7 @@ export class SeriesEditor {
       make("span", { class: "which" }),
       several ? make("label", {}, this.allChannels, "all channels") : null,
       edit("↑", (values, stretch) => shift(values, stretch, heights), "shift up"),
-      edit("↓", (values, stretch) => shift(values, stretch, heights.map((h) => -h)), "shift down"),
+      edit("↓", (values, stretch) => shift(values, stretch, depths), "shift down"),
       edit("larger", (values, stretch) => scale(values, stretch, 1.2)),
       edit("flatter", (values, stretch) => scale(values, stretch, 1 / 1.2)),
       edit("smooth", smooth),

@@ -105,7 +105,8 @@ export class EditableChart extends SeriesChart {
     const left = this.positionOf(this.stretch.start - 0.5);
     const width = this.positionOf(this.stretch.stop - 0.5) - left;
     const place = { x: left, width, y: head, height: foot - head };
-    this.paper.append(make("rect", { class: "stretch", "clip-path": `url(#${this.clip})`, ...place }));
+    const inside = { "clip-path": `url(#${this.clip})` };
+    this.paper.append(make("rect", { class: "stretch", ...place, ...inside }));
   }
 
   /** A handle for a bound, at the side; without a bound it waits at the edge of the panel. */
@@ -210,7 +211,8 @@ export class EditableChart extends SeriesChart {
     const key = plainKey(event);
     const isArrow = key.startsWith("Arrow");
     if (event.shiftKey && isArrow) this.onShiftArrow(key);
-    else if (key === "ArrowUp" || key === "ArrowDown") this.changeChannel(key === "ArrowUp" ? -1 : 1);
+    else if (key === "ArrowUp") this.changeChannel(-1);
+    else if (key === "ArrowDown") this.changeChannel(1);
     else if (key.toLowerCase() === "e") this.hooks.setTool(this.tool === "move" ? "read" : "move");
     else if (key.toLowerCase() === "s") this.hooks.setTool("select");
     else if (key === "Escape") this.setStretch(null);

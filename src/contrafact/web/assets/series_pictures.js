@@ -40,10 +40,11 @@ export class SeriesPictures {
       channels: this.changedChannels(way),
     };
     this.chart = new SeriesChart(scene, this.view, (words) => { readout.textContent = words; });
+    const key = (name, words) => make("span", {}, make("span", { class: `swatch ${name}` }), words);
     const legend = make("div", { class: "tools legend" },
-      make("span", {}, make("span", { class: "swatch before" }), " before"),
-      make("span", {}, make("span", { class: `swatch ${way.valid ? "after" : "missed"}` }), " after"),
-      make("span", {}, make("span", { class: "swatch changed" }), " what changes"));
+      key("before", " before"),
+      key(way.valid ? "after" : "missed", " after"),
+      key("changed", " what changes"));
     return make("div", {}, this.chart.box, legend, readout);
   }
 

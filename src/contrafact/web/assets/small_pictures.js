@@ -19,10 +19,13 @@ function pathOf(line, [low, high], height) {
   return `M${points.join("L")}`;
 }
 
-/** Lines over each other: `lines` of [class, values], stretches shaded, weights as a strip below. */
+/** Lines over each other, as [class, values]; stretches shaded, weights as a strip below. */
 export function makeSparkline(lines, { shaded, weights, failed } = {}) {
   const svg = make("svg", {
-    class: "spark", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", "aria-hidden": "true",
+    class: "spark",
+    viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
+    preserveAspectRatio: "none",
+    "aria-hidden": "true",
   });
   const height = HEIGHT - (weights ? STRIP + 2 : 0);
   const { length } = lines[0][1];
@@ -39,7 +42,8 @@ export function makeSparkline(lines, { shaded, weights, failed } = {}) {
     const most = Math.max(...weights) || 1;
     weights.forEach((weight, t) => {
       const place = { x: x(t), width: x(1) + 0.3, y: HEIGHT - STRIP, height: STRIP };
-      svg.append(make("rect", { class: "weight", ...place, "fill-opacity": Math.max(weight / most, 0).toFixed(2) }));
+      const opacity = Math.max(weight / most, 0).toFixed(2);
+      svg.append(make("rect", { class: "weight", ...place, "fill-opacity": opacity }));
     });
   }
   return svg;
