@@ -169,7 +169,8 @@ def test_columns_have_controls_and_curves(hospital, enter):
 
 
 def test_limits_of_columns_reach_the_search(hospital, enter):
-    page = enter(hospital.url)
+    in_danger = int(risk(patients(40))[:, 0].argmax())
+    page = enter(hospital.url, f"#row={in_danger}")
     asked = Asked(page)
     page.get_by_label("age must stay").check()
     page.get_by_label("ward must stay").check()
@@ -190,6 +191,7 @@ def test_limits_of_columns_reach_the_search(hospital, enter):
         limits["lower"][1] == 20 and limits["decreasing"] == ["bmi"] and limits["max_changed"] == 2
     )
     assert "age" not in page.locator(".way .sheet").inner_text()
+    assert page.locator(".way .told.bad").count() == 0
     page.get_by_role("button", name="Why is it not smaller?").click()
     page.wait_for_selector(".parts li.needed")
 

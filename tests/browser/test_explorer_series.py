@@ -154,6 +154,16 @@ def test_what_must_stay_stays(page, asked):
     settled(page, lambda: page.locator(".editor rect.frozen").count() == 0)
 
 
+def test_what_cannot_be_reached_is_said(page):
+    pick(page, "Select")
+    drag(page, (0.11, 0.3), (0.9, 0.3))
+    page.get_by_role("button", name="must stay").click()
+    ask(page)
+    assert "No change that makes the model say" in page.locator(".way .told.bad").inner_text()
+    assert page.get_by_role("button", name="Why is it not smaller?").count() == 0
+    assert page.locator(".way .chart path.missed").count() == 1
+
+
 def test_bounds_by_a_handle_and_by_a_field(page, asked, demand):
     handle = page.locator("path.handle[data-bound=upper]").bounding_box()
     page.mouse.move(handle["x"] + 5, handle["y"] + 3)

@@ -7,6 +7,7 @@ from sklearn.linear_model import LogisticRegression
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 NAMES = ["<script>alert(2)</script>", '"><svg onload=alert(3)>']
+PLAIN = "<b>plain</b>" + "x" * 40
 TOKEN = "explorer-of-the-tests"
 
 
@@ -20,7 +21,7 @@ def demand():
 def test_names_are_text_and_never_markup(enter):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 2, 12))
-    y = np.where(X.mean((1, 2)) > 0, HOSTILE, "<b>plain</b>")
+    y = np.where(X.mean((1, 2)) > 0, HOSTILE, PLAIN)
     model = LogisticRegression().fit(X.reshape(40, -1), y)
     with running(model, (X, y), names=NAMES) as explorer:
         page = enter(explorer.url)
@@ -31,8 +32,11 @@ def test_names_are_text_and_never_markup(enter):
         page.get_by_text("Take it with you").click()
         page.wait_for_selector(".code")
         assert page.locator("img, script:not([src]), body b").count() == 0
-        assert page.locator(".says strong").inner_text() in (HOSTILE, "<b>plain</b>")
+        assert page.locator(".says strong").inner_text() in (HOSTILE, PLAIN)
         assert page.locator(".editor .name").all_text_contents() == NAMES
+        narrow = enter(explorer.url, width=390, height=800)
+        ask(narrow)
+        assert narrow.evaluate("document.documentElement.scrollWidth") == 390
 
 
 def test_a_model_that_raises_is_a_message_and_the_page_lives_on(demand, enter):

@@ -35,11 +35,12 @@ export class Alternatives {
     }));
     this.ways.sort((a, b) => a.distance - b.distance);
     const heading = make("h2", { tabindex: -1 }, "What would change the decision");
-    const parts = [heading, make("p", {}, this.summaryText())];
+    const isReached = this.ways.some((way) => way.valid);
+    const parts = [heading, isReached ? make("p", {}, this.summaryText()) : null];
     this.slider = null;
     this.cards = null;
     if (this.ways.length > 1) parts.push(answer.front ? this.makeFront() : null, this.makeCards());
-    if (this.ways.length > 0 && !answer.front && this.askForFront !== null) {
+    if (isReached && !answer.front && this.askForFront !== null) {
       parts.push(make("button", { type: "button", onclick: this.askForFront },
         "Show ways from the smallest to the most believable"));
     }
@@ -58,7 +59,6 @@ export class Alternatives {
     const reached = this.ways.filter((way) => way.valid).length;
     const wanted = overview.classes[this.ways[0].target];
     const left = answer.front ? "the smallest change first" : "each enough by itself";
-    if (reached === 0) return `No change was found that makes the model decide for ${wanted}.`;
     if (reached === 1) return `There is a way to make the model decide for ${wanted}:`;
     return `There are ${reached} ways to make the model decide for ${wanted}, ${left}:`;
   }
@@ -124,7 +124,7 @@ export class Alternatives {
         make("div", {}, make("h3", {}, "How sure the model is"), ...this.makeProbabilities(way)),
         make("div", {}, make("h3", {}, "What was kept"), ...this.makeKept(way))),
       make("div", { class: "tools" },
-        button("Why is it not smaller?", () => this.explainSize(way, why)),
+        way.valid ? button("Why is it not smaller?", () => this.explainSize(way, why)) : null,
         button("Take it into the editor", take)),
       why,
       makeExports(answer.job, way.number),
@@ -152,9 +152,10 @@ export class Alternatives {
   makeKept(way) {
     const { kind, names, columns } = this.session.overview;
     const noun = { series: "points", image: "pixels" }[kind] ?? "columns";
-    const cells = columns
-      ? partsOf(columns).map(({ members }) => members.some((j) => way.mask[0][j]))
-      : way.mask.flat();
+    const cells = {
+      series: () => way.mask.flat(),
+      image: () => way.mask[0].map((_, pixel) => way.mask.some((plane) => plane[pixel])),
+    }[kind]?.() ?? partsOf(columns).map(({ members }) => members.some((j) => way.mask[0][j]));
     const kept = cells.filter((isChanged) => !isChanged).length.toLocaleString("en");
     const all = cells.length.toLocaleString("en");
     const lines = [`${kept} of ${all} ${noun} are exactly as they were.`];
