@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test quick compat fuzz browser lint types check docs lock audit dist sbom bench-believable bench-bills bench-gradient bench-guides bench-kills bench-latent bench-lmo bench-optimality bench-prototypes bench-robust bench-search bench-tables bench-tables-requests bench-tscfeval bench-visual clean
+.PHONY: demo explore test quick compat fuzz browser lint types check docs lock audit dist sbom bench-believable bench-bills bench-explorer bench-gradient bench-guides bench-kills bench-latent bench-lmo bench-optimality bench-prototypes bench-robust bench-search bench-service bench-tables bench-tables-requests bench-tscfeval bench-visual clean
 
 # Every file is checked against the hashes in requirements.lock. Where the index serves other builds of the same
 # versions: make demo LOCK=constraints.txt
@@ -20,6 +20,10 @@ TORCH := $(shell grep -o '^torch==[^ ;]*' constraints.txt)
 
 demo: .venv/.installed
 	$(BIN)/contrafact demo
+
+# The live page on the demo's model, which is trained first, in some seconds, on bundled data.
+explore: .venv/.installed
+	$(BIN)/python -c "from contrafact.demo import explore; explore()"
 
 test: .venv/.installed browser
 	$(BIN)/pytest -n 2 --dist worksteal
@@ -90,8 +94,16 @@ bench-believable: .venv/.installed
 	OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(BIN)/python benchmarks/_believable_models.py $(if $(DATA),--data $(DATA))
 	OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(BIN)/python benchmarks/believable.py $(if $(DATA),--data $(DATA))
 
+# Load of 5 minutes by 50 clients; SECONDS=60 for another time.
+bench-service: .venv/.installed
+	OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(BIN)/python benchmarks/service.py --seconds $(or $(SECONDS),300)
+
 bench-bills: .venv/.installed
 	OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(BIN)/python benchmarks/bills.py
+
+# Times of the live page in Chromium, about two minutes.
+bench-explorer: .venv/.installed browser
+	OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(BIN)/python benchmarks/explorer.py
 
 bench-guides: .venv/.installed
 	$(BIN)/python benchmarks/guides.py

@@ -52,6 +52,7 @@ _PACKAGES = {
         "list_explainers",
         "recommend",
     ),
+    "web": ("explore",),
 }
 _PACKAGE_OF = {name: package for package, names in _PACKAGES.items() for name in names}
 

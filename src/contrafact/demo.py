@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -72,6 +73,22 @@ def run(folder: Path, n_instances: int = 40, seed: int = 0, console: Console | N
     write_inputs(model.module, data, chosen, folder)
     print_next_steps(console, folder, report)
     return report
+
+
+def explore(seed: int = 0) -> None:
+    """Train the demo's network and open the explorer on all test days, until Ctrl-C.
+
+    Parameters
+    ----------
+    seed : int, default=0
+        Seed of training.
+    """
+    data = load_data()
+    with cf.explore(train(data, seed), data, names=["demand"]) as explorer:
+        Console().print(f"Explorer: {explorer.url}", soft_wrap=True, highlight=False)
+        explorer.open()
+        with suppress(KeyboardInterrupt):
+            explorer.wait()
 
 
 def load_data() -> Dataset:

@@ -73,6 +73,44 @@ def visit(browser):
     assert complaints == []
 
 
+@pytest.fixture
+def enter(browser):
+    """Open the page of a running explorer; it may ask its own server alone and complain of nothing.
+
+    What the browser itself notes of answers that are errors counts only if it is not expected.
+    """
+    contexts, complaints = [], []
+
+    def opened(url, fragment="", width=1280, height=900, expected=None, **options):
+        context = browser.new_context(viewport={"width": width, "height": height}, **options)
+        contexts.append(context)
+        context.set_default_timeout(10_000)
+        page = context.new_page()
+        server = url.split("/")[2]
+
+        def judge(request):
+            if not request.url.startswith(("blob:", "data:")) and server not in request.url:
+                complaints.append(f"asked for {request.url}")
+
+        def hear(message):
+            is_expected = expected is not None and expected in message.text
+            if message.type in ("error", "warning") and not is_expected:
+                complaints.append(message.text)
+
+        page.on("request", judge)
+        page.on("console", hear)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("dialog", lambda dialog: complaints.append(dialog.message))
+        page.goto(url + fragment)
+        page.wait_for_selector(".says strong")
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("pages")

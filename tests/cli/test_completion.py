@@ -10,7 +10,7 @@ from contrafact.cli import app, completion
 @pytest.mark.parametrize(
     ("typed", "offered"),
     [
-        ("ex", ["explain"]),
+        ("ex", ["explain", "explore"]),
         ("explain m.pt Gun", ["GunPoint"]),
         ("explain m.pt x.npz --method Near", ["NearestUnlike"]),
         ("explain m.pt x.npz --network f", ["fcn"]),

@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 import contrafact as cf
 from contrafact.engine.deadline import Deadline
-from contrafact.engine.interruption import interruptible
+from contrafact.engine.interruption import Interruption, heeding, interruptible
 
 
 def test_deadlines_within_the_context_expire():
@@ -38,6 +38,29 @@ def test_other_threads_are_left_alone():
     thread = threading.Thread(target=work)
     thread.start()
     thread.join()
+
+
+def test_another_thread_can_interrupt_what_heeds_it():
+    interruption = Interruption()
+    begun, requested, seen = threading.Event(), threading.Event(), []
+
+    def work():
+        with heeding(interruption):
+            deadline = Deadline()
+            seen.append(deadline.expired)
+            begun.set()
+            requested.wait(5)
+            seen.append(deadline.expired)
+        seen.append(Deadline().expired)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    begun.wait(5)
+    interruption.requested = True
+    requested.set()
+    thread.join()
+    assert seen == [False, True, False]
+    assert not Deadline().expired  # this thread heeds nothing
 
 
 def test_rows_that_were_not_reached_say_so():

@@ -52,6 +52,7 @@ from contrafact import (
     testing,
 )
 from contrafact.testing.table_cases import make_table
+from contrafact.web import Client, ServiceLimits, make_service
 
 # Explainers: made, fitted, asked.
 EXPLAINERS = {
@@ -325,6 +326,46 @@ door(
     words=("class", "instances", "module"),
 )
 door("explainers.list_explainers", cf.list_explainers)
+
+
+def explored(**given):
+    """Start the explorer and stop it."""
+    with cf.explore(**given) as explorer:
+        assert explorer.running
+
+
+door(
+    "web.explore",
+    explored,
+    lambda: {"model": row_model(), "data": X.copy(), "reference": (X.copy(), Y)},
+    signature=cf.explore,
+    arrays=("data",),
+    models=("model",),
+    weight=0.2,
+    words=("class", "instances", "features", "module", "labels", "X", "host", "port"),
+)
+
+
+def served(**given):
+    """Make a service and close it."""
+    make_service(**given).service.close()
+
+
+door(
+    "web.make_service",
+    served,
+    lambda: {"model": row_model(), "reference": (X.copy(), Y)},
+    signature=make_service,
+    models=("model",),
+    weight=0.2,
+    words=("class", "instances", "features", "module", "labels", "X", "y", "hosts", "reference"),
+)
+door("web.ServiceLimits", ServiceLimits, lambda: {"max_instances": 8, "max_seconds": 2.0})
+door(
+    "web.Client",
+    Client,
+    lambda: {"url": "http://127.0.0.1:8000", "token": "secret"},
+)
 door(
     "search.refine",
     cf.refine,
@@ -996,6 +1037,6 @@ NOT_DOORS = {
     *("Autoencoder", "Classifier", "Explainer", "FallbackExplainer", "Guide", "GuidedExplainer"),
     "Metric",
     *("Case", "Cell", "Check", "ClassAudit", "DisagreeingRows", "Nearest", "Optimum"),
-    *("PlannedCell", "Recommendation", "Scores"),
+    *("Explorer", "PlannedCell", "Recommendation", "Scores", "ServiceError"),
     *("Candidates", "Oracle", "Point", "Tasks"),
 }

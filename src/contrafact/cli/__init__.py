@@ -18,6 +18,8 @@ from .console import (
 )
 from .evaluating import evaluate
 from .explaining import explain
+from .exploring import explore
+from .serving import serve
 
 app = typer.Typer(
     cls=ErrorReportingGroup,
@@ -53,6 +55,8 @@ def main(
 
 
 app.command(cls=ArgumentRecordingCommand)(explain)
+app.command()(explore)
+app.command()(serve)
 app.command()(evaluate)
 
 

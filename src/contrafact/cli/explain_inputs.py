@@ -37,6 +37,8 @@ class ExplainInputs:
         Instances to explain, as the model takes them.
     rows : array of shape (n,)
         Their row numbers in the data file.
+    y : array of shape (n,) or None
+        Their labels, as far as the file has them.
     X_reference : array of shape (m, ...) or DataFrame
         Data that methods may learn from.
     y_reference : array of shape (m,) or None
@@ -47,15 +49,19 @@ class ExplainInputs:
         The model, with its classes known.
     schema : Schema or None
         What the columns hold, where the instances are rows of a table.
+    is_split : bool
+        Whether the reference is the training part of labeled data, and the instances the test part.
     """
 
     X: Any
     rows: Array
+    y: Array | None
     X_reference: Any
     y_reference: Array | None
     layout: Layout
     classifier: Classifier
     schema: Schema | None = None
+    is_split: bool = False
 
     @property
     def reference(self) -> Any:
@@ -91,7 +97,7 @@ def read_inputs(request: ExplainRequest, model: Any, notes: Notes) -> ExplainInp
     if is_table(request.data, request.modality):
         return _read_table_inputs(request, model, columns, notes)
     source = _read(request, request.data, request.modality, columns)
-    X = np.asarray(source.parts[-1][0])
+    X, y = np.asarray(source.parts[-1][0]), source.parts[-1][1]
     rows = parse_rows(request.rows, len(X), MOST_ROWS)
     noun = PLURALS[source.modality]
     if request.rows is None and len(X) > MOST_ROWS:
@@ -122,10 +128,12 @@ def read_inputs(request: ExplainRequest, model: Any, notes: Notes) -> ExplainInp
     return ExplainInputs(
         X=X,
         rows=rows,
+        y=None if y is None else y[rows],
         X_reference=X_reference,
         y_reference=y_reference,
         layout=layout,
         classifier=classifier,
+        is_split=request.reference is None and len(source.parts) == 2 and y_reference is not None,
     )
 
 
@@ -155,6 +163,7 @@ def _read_table_inputs(
     return ExplainInputs(
         X=frames[1].iloc[rows],
         rows=rows,
+        y=None if data.y is None else data.y[rows],
         X_reference=frames[0],
         y_reference=None if y is None else match_labels(y, classifier.classes),
         layout=Layout((len(names),), "row", names),

@@ -13,7 +13,7 @@ import numpy as np
 from ..engine import Budget, Counterfactuals
 from ..engine.interruption import interruptible
 from ..explainers import Graft, recommend
-from ..explainers.registry import check_support, find_explainer
+from ..explainers.registry import check_support, default_refinement, find_explainer
 from ..models.labels import find_class
 from ..models.remarks import ModelWarning
 from ..nn import committee, load_model
@@ -287,11 +287,8 @@ def _named_methods(
     for name, path in zip(names, paths, strict=True):
         explainer = find_explainer(name)()
         check_support(explainer, modality, constraints)
-        # An exact result cannot shrink, and a graft is as small as its own tests allow; images
-        # change in many pixels, which refining leaves ragged.
-        small = explainer.tags.prototype_model or isinstance(explainer, Graft)
-        refine = False if small or modality == "image" else "believable"
-        methods.append(ChosenMethod(explainer, {"refine": refine}, path))
+        options = {"refine": default_refinement(explainer, modality)}
+        methods.append(ChosenMethod(explainer, options, path))
     return methods
 
 

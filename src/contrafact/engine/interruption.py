@@ -19,7 +19,7 @@ class Interruption:
     Attributes
     ----------
     requested : bool
-        Set by the first Ctrl-C; deadlines made within the context look at it.
+        Set by the first Ctrl-C, or by another thread; deadlines made within the context look at it.
     """
 
     def __init__(self) -> None:
@@ -63,3 +63,19 @@ def interruptible(tell: Callable[[], None] = lambda: None) -> Iterator[Interrupt
     finally:
         CURRENT.reset(token)
         signal.signal(signal.SIGINT, previous)
+
+
+@contextmanager
+def heeding(interruption: Interruption) -> Iterator[None]:
+    """Let searches within the context end when an interruption is requested from elsewhere.
+
+    Parameters
+    ----------
+    interruption : Interruption
+        Whoever holds it sets `requested`, from any thread.
+    """
+    token = CURRENT.set(interruption)
+    try:
+        yield
+    finally:
+        CURRENT.reset(token)

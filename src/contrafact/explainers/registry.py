@@ -7,7 +7,7 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..data.cleaning import as_float
 from ..engine import Constraints, Counterfactuals
@@ -15,6 +15,7 @@ from ..engine.request import RULES as REQUEST_RULES
 from ..models import as_classifier
 from ..tables import Schema, is_frame
 from ..validation import Instance, Nothing, OneOf, brief, check_parameters
+from .graft import Graft
 from .recommendation import MODALITIES, recommend
 from .support.explainer import Explainer
 
@@ -142,6 +143,28 @@ def check_support(
         raise ValueError(
             f"{name} cannot keep constraints of this kind: {', '.join(sorted(missing))}."
         )
+
+
+def default_refinement(explainer: Explainer, modality: str) -> Literal["believable", False]:
+    """Return the refinement of a method that was named, where the user does not say.
+
+    An exact result cannot shrink, and a graft is as small as its own tests allow; images change in
+    many pixels, which refining leaves ragged.
+
+    Parameters
+    ----------
+    explainer : Explainer
+        The method.
+    modality : {"series", "image", "row"}
+        The kind of data.
+
+    Returns
+    -------
+    "believable" or False
+        A value of the option `refine`.
+    """
+    is_small = explainer.tags.prototype_model or isinstance(explainer, Graft)
+    return False if is_small or modality == "image" else "believable"
 
 
 def list_explainers() -> pd.DataFrame:

@@ -127,11 +127,10 @@ def _features(result: Counterfactuals, x: Array, x_cf: Array, changed: Array) ->
 def _stretches(result: Counterfactuals, x: Array, x_cf: Array, changed: Array) -> list[Change]:
     """Find the changed stretches; those a few steps apart are joined."""
     channels, length = x.shape
-    gap = max(1, length // 50)
     found = []
     for channel in range(channels):
         where = "" if channels == 1 else f" in {name_of(result, channel)}"
-        for start, stop in _joined(runs(changed[channel]), gap):
+        for start, stop in joined_runs(changed[channel]):
             before = x[channel, start:stop]
             after = x_cf[channel, start:stop]
             words = f"{_movement(before, after)} {stretch_text(start, stop, length)}{where}"
@@ -146,10 +145,22 @@ def _stretches(result: Counterfactuals, x: Array, x_cf: Array, changed: Array) -
     return found
 
 
-def _joined(stretches: list[tuple[int, int]], gap: int) -> list[tuple[int, int]]:
-    """Join stretches that are at most `gap` steps apart."""
+def joined_runs(mask: Array) -> list[tuple[int, int]]:
+    """Return the stretches of True in a mask over time; those a few steps apart are joined.
+
+    Parameters
+    ----------
+    mask : array of bool, shape (length,)
+        Which time steps changed.
+
+    Returns
+    -------
+    list of (int, int)
+        First step of each stretch, and one past its last.
+    """
+    gap = max(1, len(mask) // 50)
     joined: list[tuple[int, int]] = []
-    for start, stop in stretches:
+    for start, stop in runs(mask):
         if joined and start - joined[-1][1] <= gap:
             first, _ = joined.pop()
             joined.append((first, stop))
@@ -175,6 +186,12 @@ def _direction(delta: Array) -> int:
     return 0
 
 
+def place_text(vertical: int, horizontal: int) -> str:
+    """Say which of the nine parts of an image is meant, counted from the upper left."""
+    where = THIRDS[vertical][horizontal]
+    return f"{'in' if where == 'center' else 'at'} the {where}"
+
+
 def _parts(delta: Array, changed: Array) -> list[Change]:
     """Find the changes of an image in its nine parts."""
     if changed.all() and _direction(delta):
@@ -187,17 +204,15 @@ def _parts(delta: Array, changed: Array) -> list[Change]:
             )
         ]
     _, height, width = delta.shape
-    row_third = _third(height)
-    column_third = _third(width)
+    row_third = thirds(height)
+    column_third = thirds(width)
     found = []
     for vertical, horizontal in np.ndindex(3, 3):
         inside = np.outer(row_third == vertical, column_third == horizontal)
         if not changed[:, inside].any():
             continue
         part = delta[:, inside]
-        where = THIRDS[vertical][horizontal]
-        preposition = "in" if where == "center" else "at"
-        words = f"be {LOOKS[_direction(part)]} {preposition} the {where}"
+        words = f"be {LOOKS[_direction(part)]} {place_text(vertical, horizontal)}"
         size = float((part**2).sum())
         found.append(
             Change(
@@ -209,7 +224,7 @@ def _parts(delta: Array, changed: Array) -> list[Change]:
     return found
 
 
-def _third(size: int) -> Array:
+def thirds(size: int) -> Array:
     """Return for each pixel along an axis the third, 0 to 2, that holds its middle."""
     middle = 2 * np.arange(size) + 1
     return middle * 3 // (2 * size)

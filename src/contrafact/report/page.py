@@ -30,6 +30,7 @@ SCRIPTS = (
     "series_chart.js",
     "pictures.js",
     "table_sheet.js",
+    "theme.js",
     "page.js",
 )
 _RULES = {

@@ -136,12 +136,18 @@ def evidence(result: Counterfactuals, i: int, known: Reference | None) -> list[s
     elif "seam" in result.info and "kink" in result.info:
         seams, kinks = (np.asarray(result.info[name][i]) for name in ("seam", "kink"))
         told.append(_join_sentence(result, seams, kinks))
-    if "committee_votes" in result.info and "committee_size" in result.info:
-        votes = int(result.info["committee_votes"][i])
-        size = int(result.info["committee_size"][i])
-        verb = "agrees" if size == 1 else "agree"
-        told.append(f"{votes} of {counted(size, _member(result))} {verb}." if size else "")
+    told.append(votes_sentence(result, i))
     return [words for words in told if words]
+
+
+def votes_sentence(result: Counterfactuals, i: int) -> str:
+    """Say how many members of the committee agree; empty where there is none."""
+    if "committee_votes" not in result.info or "committee_size" not in result.info:
+        return ""
+    votes = int(result.info["committee_votes"][i])
+    size = int(result.info["committee_size"][i])
+    verb = "agrees" if size == 1 else "agree"
+    return f"{votes} of {counted(size, _member(result))} {verb}." if size else ""
 
 
 def _member(result: Counterfactuals) -> str:

@@ -93,9 +93,25 @@ def class_probability(proba: Array, column: int) -> str:
 
 def target_probability(result: Counterfactuals, i: int) -> str:
     """Say the probability of row i's target after the change: "P('point') = 0.44", or "< 0.01"."""
-    text = class_probability(result.cf_proba[i], column_of(result, result.target[i]))
+    column = column_of(result, result.target[i])
+    return probability_phrase(result.target[i], result.cf_proba[i], column)
+
+
+def probability_phrase(label: Any, proba: Array, column: int) -> str:
+    """Say the probability of a class: "P('point') = 0.44", or "< 0.01".
+
+    Parameters
+    ----------
+    label : object
+        The class.
+    proba : ndarray of shape (n_classes,)
+        The model's probabilities for one instance.
+    column : int
+        Position of the class.
+    """
+    text = class_probability(proba, column)
     relation = text[0] if text[0] in "<>" else "="
-    return f"P({label_text(result.target[i])}) {relation} {text.lstrip('<>')}"
+    return f"P({label_text(label)}) {relation} {text.lstrip('<>')}"
 
 
 def percent_text(fraction: float) -> str:

@@ -463,21 +463,6 @@ function drawTable(picture, scene) {
 
 // --- the start ----------------------------------------------------------------------------------
 
-function isDark() {
-  const chosen = document.documentElement.dataset.theme;
-  return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-}
-
-function makeThemeButton() {
-  const words = () => (isDark() ? "light page" : "dark page");
-  const button = make("button", { type: "button", id: "theme" }, words());
-  button.addEventListener("click", () => {
-    document.documentElement.dataset.theme = isDark() ? "light" : "dark";
-    button.textContent = words();
-  });
-  return button;
-}
-
 /** A link may name row and method: #row=12&method=1; by default the first row that was reached. */
 function followLink() {
   const asked = new URLSearchParams(location.hash.slice(1));

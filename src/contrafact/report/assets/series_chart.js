@@ -32,6 +32,9 @@ function axisTicks(low, high, count) {
  * undefined where it is not to be drawn), names, failed, and the channels to draw.
  */
 class SeriesChart {
+  /** Charts made so far, since each needs a name of its own for what it clips. */
+  static count = 0;
+
   constructor(scene, view, tell) {
     this.scene = scene;
     this.length = scene.before[0].length;
@@ -40,6 +43,7 @@ class SeriesChart {
     this.current = null;
     this.dragStart = null;
     this.box = make("div", { class: "chart" });
+    this.clip = `inside-${SeriesChart.count++}`;
     new ResizeObserver(() => this.draw()).observe(this.box);
   }
 
@@ -63,14 +67,14 @@ class SeriesChart {
   draw() {
     const width = this.box.clientWidth;
     if (width === 0) return;
-    const { channels } = this.scene;
-    const panelHeight = channels.length > 1 ? SMALL_PANEL_HEIGHT : PANEL_HEIGHT;
-    const foot = panelHeight * channels.length;
+    const foot = this.panelHeight() * this.scene.channels.length;
     const height = foot + MARGIN.bottom;
     this.innerWidth = width - MARGIN.left - MARGIN.right;
     const hadFocus = this.svg !== undefined && document.activeElement === this.svg;
     this.svg = this.makeCanvas(width, height);
-    channels.forEach((channel, at) => this.drawPanel(channel, at * panelHeight, panelHeight));
+    this.paper = make("g");
+    this.svg.append(this.paper);
+    this.drawPanels();
     this.drawTimeAxis(foot);
     this.cursor = make("line", { class: "cursor", y1: 0, y2: foot, visibility: "hidden" });
     this.selection = make("rect", { class: "zoom", y: 0, height: foot, visibility: "hidden" });
@@ -78,6 +82,17 @@ class SeriesChart {
     this.box.replaceChildren(this.svg);
     if (hadFocus) this.svg.focus();
     this.readAt(this.current);
+  }
+
+  panelHeight() {
+    return this.scene.channels.length > 1 ? SMALL_PANEL_HEIGHT : PANEL_HEIGHT;
+  }
+
+  /** Draw every channel anew, on the same canvas. */
+  drawPanels() {
+    const height = this.panelHeight();
+    this.paper.replaceChildren();
+    this.scene.channels.forEach((channel, at) => this.drawPanel(channel, at * height, height));
   }
 
   makeCanvas(width, height) {
@@ -93,7 +108,7 @@ class SeriesChart {
     };
     const units = { width: 6, height: 6, patternUnits: "userSpaceOnUse" };
     const hatch = make("pattern", { id: "hatch", ...units }, make("path", { d: "M0 6L6 0" }));
-    const inside = make("clipPath", { id: "inside" },
+    const inside = make("clipPath", { id: this.clip },
       make("rect", { x: MARGIN.left, y: 0, width: Math.max(this.innerWidth, 0), height }));
     const attributes = {
       viewBox: `0 0 ${width} ${height}`,
@@ -119,16 +134,24 @@ class SeriesChart {
     return low === high ? [low - 0.5, high + 0.5] : [low, high];
   }
 
-  drawPanel(channel, top, height) {
-    const { scene } = this;
-    const several = scene.channels.length > 1;
+  /** Where the panel of a channel lies, which values it shows and at which height. */
+  layOut(channel, top, height) {
+    const several = this.scene.channels.length > 1;
     const [low, high] = this.rangeOf(channel);
     const foot = top + height - (several ? 10 : 6);
-    const base = foot - (scene.saliency ? SALIENCY_HEIGHT : 0);
+    const base = foot - (this.scene.saliency ? SALIENCY_HEIGHT : 0);
     const head = top + MARGIN.top;
     const room = base - head - (several ? 14 : 0);
     const heightOf = (value) => base - ((value - low) / (high - low)) * room;
-    const group = make("g", { "clip-path": "url(#inside)" });
+    const valueAt = (y) => low + ((base - y) / room) * (high - low);
+    return { low, high, head, foot, heightOf, valueAt };
+  }
+
+  drawPanel(channel, top, height) {
+    const { scene } = this;
+    const several = scene.channels.length > 1;
+    const { low, high, head, foot, heightOf } = this.layOut(channel, top, height);
+    const group = make("g", { "clip-path": `url(#${this.clip})` });
     if (scene.frozen) this.drawSpans(group, scene.frozen[channel], "frozen", head, foot);
     const shading = scene.failed ? "changed missed" : "changed";
     if (scene.shaded) this.drawSpans(group, scene.shaded[channel], shading, head, foot);
@@ -140,10 +163,10 @@ class SeriesChart {
     this.drawLine(group, scene.before[channel], "before", heightOf, 3.5);
     this.drawLine(group, scene.after[channel], scene.failed ? "missed" : "after", heightOf, 2.5);
     if (scene.saliency) this.drawSaliency(group, scene.saliency[channel], foot - 7);
-    this.svg.append(this.makeValueAxis(low, high, heightOf, several ? 3 : 5), group);
+    this.paper.append(this.makeValueAxis(low, high, heightOf, several ? 3 : 5), group);
     if (several) {
       const place = { class: "name", x: MARGIN.left, y: top + 14 };
-      this.svg.append(make("text", place, scene.names[channel]));
+      this.paper.append(make("text", place, scene.names[channel]));
     }
   }
 
