@@ -117,6 +117,18 @@ def settled(page, condition, *, seconds=8.0):
         page.wait_for_timeout(20)
 
 
+def rested(page, asked):
+    """Wait until the page shows the answer to its last question about values."""
+    bars = page.locator(".probabilities")
+    settled(
+        page,
+        lambda: (
+            asked.of("predict")
+            and bars.get_attribute("data-tag") == str(asked.last("predict")["tag"])
+        ),
+    )
+
+
 def ask(page):
     """Press the button and wait for the answer."""
     page.get_by_role("button", name="What would change the decision?").click()

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from explorer_driving import Asked, ask, drag, pick, running, settled, shown
+from explorer_driving import Asked, ask, drag, pick, rested, running, settled, shown
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 
@@ -74,7 +74,7 @@ def test_a_stretch_of_all_channels(motions, enter):
     drag(page, (0.4, 0.1), (0.6, 0.1))
     page.get_by_label("all channels").check()
     page.get_by_role("button", name="shift up").click()
-    settled(page, lambda: asked.of("predict"))
+    rested(page, asked)
     original = page.request.get(motions.url + "api/instances/0").json()["values"]
     moved = np.array(asked.last("predict")["values"]) != np.array(original)
     assert moved.any(1).all() and (moved == moved[0]).all()
@@ -85,7 +85,7 @@ def test_pixels_are_painted(digits, enter):
     asked = Asked(page)
     drag(page, (0.05, 0.05), (0.95, 0.05), what=".editor .stack canvas")
     settled(page, lambda: page.get_by_role("button", name="Undo").is_enabled())
-    page.wait_for_timeout(100)
+    rested(page, asked)
     values = np.array(asked.last("predict")["values"])
     assert values.shape == (1, 8, 8) and (values[0, 0] == 1).all()
     original = np.array(page.request.get(digits.url + "api/instances/0").json()["values"])
@@ -121,7 +121,7 @@ def test_a_mask_is_painted_and_the_answer_keeps_it(digits, enter):
         == "inset(0px 0px 0px 100%)"
     )
     page.get_by_role("button", name="Take it into the editor").click()
-    settled(page, lambda: asked.of("predict"))
+    rested(page, asked)
     original = np.array(page.request.get(digits.url + "api/instances/3").json()["values"])
     assert (np.array(asked.last("predict")["values"]) == original)[frozen].all()
 
@@ -132,7 +132,7 @@ def test_an_image_is_painted_by_keys(digits, enter):
     page.locator(".editor canvas[role=application]").focus()
     for key in ("ArrowDown", "ArrowRight", " "):
         page.keyboard.press(key)
-    settled(page, lambda: asked.of("predict"))
+    rested(page, asked)
     assert np.array(asked.last("predict")["values"])[0, 1, 1] == 1
 
 
@@ -145,7 +145,7 @@ def test_columns_have_controls_and_curves(hospital, enter):
     settled(page, lambda: page.locator('[data-column="1"] path.profile').get_attribute("d"))
     slider = page.get_by_label("bmi", exact=True)
     slider.fill("24")
-    settled(page, lambda: asked.of("predict"))
+    rested(page, asked)
     frame["bmi"] = 24.0
     settled(page, lambda: shown(page, "high risk") == percent(risk(frame)[0, 0]))
     page.get_by_label("smokes", exact=True).click()

@@ -5,7 +5,18 @@ import re
 
 import numpy as np
 import pytest
-from explorer_driving import Asked, ask, drag, pick, power_demand, running, settled, shown, spot
+from explorer_driving import (
+    Asked,
+    ask,
+    drag,
+    pick,
+    power_demand,
+    rested,
+    running,
+    settled,
+    shown,
+    spot,
+)
 
 import contrafact as cf
 
@@ -49,8 +60,7 @@ def test_the_probability_follows_a_drag(page, asked, demand):
 def test_a_stroke_is_drawn(page, asked, demand):
     pick(page, "Draw")
     drag(page, (0.3, 0.2), (0.7, 0.2))
-    settled(page, lambda: asked.of("predict"))
-    page.wait_for_timeout(100)
+    rested(page, asked)
     values = np.array(asked.last("predict")["values"])[0]
     drawn = np.flatnonzero(values != demand[2][0, 0])
     assert drawn.min() >= 5 and drawn.max() <= 17 and len(drawn) >= 8
@@ -77,7 +87,7 @@ def test_undo_redo_and_reset(page, asked):
     settled(page, lambda: page.get_by_role("button", name="Undo").is_enabled())
     drag(page, (0.8, 0.5), (0.8, 0.7))
     settled(page, lambda: len(asked.of("predict")) > 4)
-    page.wait_for_timeout(100)
+    rested(page, asked)
     twice = asked.last("predict")["values"]
     page.keyboard.press("Control+z")
     settled(page, lambda: asked.last("predict")["values"] != twice)
@@ -101,7 +111,7 @@ def test_tools_change_the_selected_stretch_alone(page, asked, demand, tool):
     drag(page, (0.4, 0.3), (0.6, 0.3))
     first, last = map(int, re.findall(r"\d+", page.locator(".which").inner_text()))
     page.get_by_role("button", name=tool).click()
-    settled(page, lambda: asked.of("predict"))
+    rested(page, asked)
     values = np.array(asked.last("predict")["values"])[0]
     x = days[0, 0]
     inside = (np.arange(24) >= first) & (np.arange(24) <= last)
@@ -124,8 +134,7 @@ def test_a_selected_stretch_is_dragged_as_a_whole(page, asked, demand):
     pick(page, "Select")
     drag(page, (0.4, 0.3), (0.6, 0.3))
     drag(page, (0.5, 0.6), (0.5, 0.4))
-    settled(page, lambda: asked.of("predict"))
-    page.wait_for_timeout(100)
+    rested(page, asked)
     moved = np.array(asked.last("predict")["values"])[0] - demand[2][0, 0]
     assert np.allclose(moved[moved != 0], moved.max()) and moved.max() > 0.3
 
@@ -142,8 +151,7 @@ def test_what_must_stay_stays(page, asked):
         if page.locator(".card").count():
             page.locator(".card").nth(card).click()
         page.get_by_role("button", name="Take it into the editor").click()
-        settled(page, lambda: asked.of("predict"))
-        page.wait_for_timeout(60)
+        rested(page, asked)
         values = np.array(asked.last("predict")["values"])
         original = np.array(
             page.request.get(page.url.split("#")[0] + "api/instances/0").json()["values"]
@@ -225,7 +233,8 @@ def test_a_search_shows_its_guide_at_once_and_can_be_cancelled(page, demand):
     model.seconds = 0.4
     try:
         page.get_by_role("button", name="What would change the decision?").click()
-        page.wait_for_selector(".editor path.guide", timeout=1500)
+        page.wait_for_selector(".editor path.guide")
+        assert page.locator(".progress").is_visible()
         assert "a real series" in page.locator(".guide-key").inner_text()
         page.get_by_role("button", name="Cancel").click()
         settled(page, lambda: "Cancelled" in page.locator(".question [role=status]").inner_text())
@@ -275,7 +284,7 @@ def test_keys_alone_are_enough(page, asked, demand):
     for _ in range(5):
         page.keyboard.press("Shift+ArrowUp")
     settled(page, lambda: len(asked.of("predict")) >= 1)
-    page.wait_for_timeout(100)
+    rested(page, asked)
     moved = np.array(asked.last("predict")["values"])[0] - days[2, 0]
     assert moved.max() > 0.1
     before = moved.argmax()

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from explorer_driving import Asked, Moody, ask, drag, power_demand, running, settled, shown
+from explorer_driving import Asked, Moody, ask, drag, power_demand, rested, running, settled, shown
 from sklearn.linear_model import LogisticRegression
 
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -91,7 +91,7 @@ def test_a_server_that_comes_back_finds_the_edits_as_they_were(enter, monkeypatc
         asked = Asked(page)
         drag(page, (0.5, 0.5), (0.5, 0.2))
         settled(page, lambda: page.get_by_role("button", name="Undo").is_enabled())
-        page.wait_for_timeout(100)
+        rested(page, asked)
         edited = asked.last("predict")["values"]
         certain = shown(page, "winter")
     drag(page, (0.8, 0.5), (0.8, 0.6), steps=2)
@@ -135,20 +135,20 @@ def test_ten_thousand_instances_scroll_without_delay(enter):
         page = enter(explorer.url)
         assert page.locator(".list [role=status]").inner_text() == "10,000 instances"
         assert page.locator(".line").count() < 40
-        slowest = page.evaluate(
+        typical = page.evaluate(
             """async () => {
               const box = document.querySelector(".scroller");
-              let slowest = 0;
+              const times = [];
               for (let i = 0; i < 40; i++) {
                 const start = performance.now();
                 box.scrollTop = (i * 9973 * 40) % box.scrollHeight;
                 await new Promise((next) => requestAnimationFrame(() => setTimeout(next)));
-                slowest = Math.max(slowest, performance.now() - start);
+                times.push(performance.now() - start);
               }
-              return slowest;
+              return times.sort((a, b) => a - b)[20];
             }"""
         )
-        assert slowest < 250
+        assert typical < 100
         page.get_by_role("listbox").focus()
         page.keyboard.press("End")
         settled(page, lambda: page.url.endswith("#series=9999"))
