@@ -101,8 +101,6 @@ class TSNUC(FallbackExplainer):
         Largest number of steps.
     noise_mean, noise_std : float, optional
         Of the noise added to ẑ.
-    denoise : bool, optional
-        Whether an instance that changes class with noise is tried without.
     feedback : bool, optional
         Whether F is fed its own last ẑ instead of z.
     residual : bool, optional
@@ -112,6 +110,8 @@ class TSNUC(FallbackExplainer):
     doubling : int, optional
         λ₁ doubles every so many steps, so that no instance rests at a centroid that the model does
         not accept; 0: never.
+    denoise : bool, optional
+        Whether an instance that changes class with noise is tried without.
     fallback : bool, optional
         Whether instances that do not reach c take the line to their nearest unlike neighbor.
     skip : bool, default=False

@@ -125,3 +125,31 @@ def starting_points(
             j = start.greedy() if init == "greedy" else start.draw(init, rng)
             chosen.append(start.choose(j))
     return np.array(chosen)
+
+
+def several_starts(
+    columns: Columns,
+    labels: Ints,
+    counts: Ints,
+    weights: Floats,
+    init: str,
+    n: int,
+    rng: np.random.RandomState,
+) -> list[Ints]:
+    """Choose samples to start from n times; after the first, "greedy" is drawn as "kmeans++" does.
+
+    Parameters
+    ----------
+    columns, labels, counts, weights, init, rng
+        As for `starting_points`.
+    n : int
+        Number of starts.
+
+    Returns
+    -------
+    list of int arrays of shape (K,)
+        The starts.
+    """
+    again = "kmeans++" if init == "greedy" else init
+    inits = [init] + [again] * (n - 1)
+    return [starting_points(columns, labels, counts, weights, each, rng) for each in inits]
