@@ -782,6 +782,14 @@ door(
     weight=0.05,
 )
 door(
+    "prototypes.robustness_radius",
+    prototypes.robustness_radius,
+    lambda: {"model": _glvq(), "X": X.copy()},
+    arrays=("X",),
+    weight=0.3,
+    words=("features",),
+)
+door(
     "report.plot_prototypes",
     report.plot_prototypes,
     lambda: {"model": _glvq(), "X": X.copy(), "y": Y.copy()},

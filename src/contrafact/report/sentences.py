@@ -141,7 +141,17 @@ def evidence(result: Counterfactuals, i: int, known: Reference | None) -> list[s
         size = int(result.info["committee_size"][i])
         verb = "agrees" if size == 1 else "agree"
         told.append(f"{votes} of {counted(size, _member(result))} {verb}." if size else "")
+    if "robustness_radius" in result.info:
+        radius = float(result.info["robustness_radius"][i])
+        told.append(_radius_sentence(result, radius) if np.isfinite(radius) else "")
     return [words for words in told if words]
+
+
+def _radius_sentence(result: Counterfactuals, radius: float) -> str:
+    """Say how far the instance is from every other decision, which a prototype model proves."""
+    units = ", in units of the schema" if result.table is not None else ""
+    length = number_text(0.9995 * radius)  # four digits, rounded down
+    return f"No change shorter than {length} (Euclidean{units}) makes the model decide otherwise."
 
 
 def _member(result: Counterfactuals) -> str:
