@@ -877,6 +877,14 @@ for name in ("scalarize", "sensitivity"):
         words=("weight", "metric"),
     )
 door(
+    "benchmark.parameter_effects",
+    lambda **given: benchmark.parameter_effects(
+        cf.LineSearch(), _glvq(), (X, Y), **{"X": X[:2], **given}
+    ),
+    lambda: {"levels": {"steps": [2, 5]}, "metrics": ["valid"], "random_state": 0},
+    weight=0.05,
+)
+door(
     "benchmark.planted_series",
     benchmark.planted_series,
     lambda: {"n": 12, "length": 16, "width": 4},
@@ -1004,6 +1012,6 @@ NOT_DOORS = {
     *("Autoencoder", "Classifier", "Explainer", "FallbackExplainer", "Guide", "GuidedExplainer"),
     "Metric",
     *("Case", "Cell", "Check", "ClassAudit", "DisagreeingRows", "Nearest", "Optimum"),
-    *("PlannedCell", "Recommendation", "Scores"),
+    *("ParameterEffects", "PlannedCell", "Recommendation", "Scores"),
     *("Candidates", "Oracle", "Point", "Tasks"),
 }
