@@ -316,6 +316,19 @@ door(
     models=("classifier",),
 )
 door(
+    "explainers.recommend, measured",
+    lambda **given: cf.recommend(row_model(), "row", measure=True, X=X, y=Y, **given),
+    lambda: {
+        "instances": X[:2].copy(),
+        "weights": {"change": 1.0},
+        "budget": cf.Budget(calls=200),
+        "random_state": 0,
+    },
+    arrays=("instances",),
+    weight=0.05,
+    words=("X", "features", "budget"),
+)
+door(
     "explainers.class_audit",
     cf.class_audit,
     lambda: {"model": series_model, "X": SERIES[:6].copy(), "target": 1, "window": 4},
