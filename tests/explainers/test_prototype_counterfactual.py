@@ -330,6 +330,43 @@ def test_confidence_of_more_classes_is_reached_with_little_more_than_needed():
     assert (firm.info["lower_bound"] <= firm.info["distance"]).all()
 
 
+def confident_by_cvxpy(model, x, target, norm, confidence):
+    """The smallest distance over the target's prototypes, by the log-odds written out."""
+    omega = np.eye(x.size) if model.omega is None else model.omega
+    w, best = model.prototypes_ @ omega.T, np.inf
+    log_odds = np.log(confidence / (1 - confidence))
+    for j in np.flatnonzero(model.labels == target):
+        z = cp.Variable(x.size)
+        behind = []  # −(d_k − d_j)/T of the nearest prototype of each other class
+        for label in np.unique(model.labels[model.labels != target]):
+            own = [
+                (2 * (w[k] - w[j]) @ omega @ z - w[k] @ w[k] + w[j] @ w[j]) / model.temperature_
+                for k in np.flatnonzero(model.labels == label)
+            ]
+            behind.append(cp.max(cp.hstack(own)))
+        limits = [cp.log_sum_exp(cp.hstack(behind)) + log_odds <= 0, cp.max(cp.hstack(behind)) <= 0]
+        problem = cp.Problem(cp.Minimize(cp.norm(z - x, ORDER[norm])), limits)
+        problem.solve(solver="CLARABEL")
+        best = min(best, np.inf if problem.status.startswith("infeasible") else problem.value)
+    return best
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+@pytest.mark.parametrize(("confidence", "with_metric"), [(0.8, True), (0.95, False), (0.35, False)])
+def test_confidence_of_more_classes_is_exact(norm, confidence, with_metric):
+    """Below one half too, where the confidence alone would not decide."""
+    omega = np.random.default_rng(3).normal(size=(5, 5)) if with_metric else None
+    model, X = small(n_classes=4, temperature=0.5, omega=omega)
+    firm = explained(model, X, norm, confidence=confidence)
+    assert firm.valid.all() and firm.info["certified"].all()
+    assert (firm.target_proba[:, 1] >= confidence).all()
+    expected = [
+        confident_by_cvxpy(model, x, target, norm, confidence)
+        for x, target in zip(X, firm.target, strict=True)
+    ]
+    np.testing.assert_allclose(firm.info["distance"], expected, rtol=1e-5)
+
+
 def test_confidence_out_of_reach_is_told():
     model, X = small(d=2, n_classes=4, per_class=3, temperature=3.0)
     limits = cf.Constraints(lower=-3.0, upper=3.0)

@@ -21,6 +21,7 @@ from .support.displacements import choose_shortest, displace, least_of_group, le
 from .support.explainer import Explainer
 from .support.feasible_guides import feasible_guides, table_limits
 from .support.leads import Leads
+from .support.prototype_confidence import Confidence, solve_confident
 from .support.prototype_linearization import solve_linearized
 from .support.prototype_model import unwrap_prototype_model
 from .support.prototype_problem import (
@@ -59,8 +60,9 @@ class PrototypeCounterfactual(Explainer):
 
     Takes the models of `contrafact.prototypes` that have a metric, alone or in a pipeline behind
     scalers. A `confidence` asks for d(x', w_k) − d(x', w_j) large enough, also for instances that
-    are in the target class already. With two classes that is exact; with more, the result lies
-    between the solutions for what is needed and for what is enough. Where the confidence cannot be
+    are in the target class already. That is exact: with two classes in one step, with more by cuts
+    of a convex set; with local metrics and more than two classes the result lies between the
+    solutions for what is needed and for what is enough. Where the confidence cannot be
     reached, the smallest change for the decision alone is returned. A model whose probabilities are
     not a softmax of squared distances, such as `MedianLVQ`, gets that in any case.
 
@@ -210,7 +212,7 @@ class PrototypeCounterfactual(Explainer):
         n_classes = len(self.classifier_.classes)
         leads = Leads.of(confidence, self.temperature_, n_classes)
         found = self._shortest_displacements(tasks, leads, confidence)
-        if leads.differ:
+        if leads.differ and self.prototypes_.is_local:
             _, x_cf = smallest_level(found, _between, STEPS)
         else:
             x_cf = displace(found, found["delta"])
@@ -271,6 +273,11 @@ class PrototypeCounterfactual(Explainer):
         problems = Problems.of(pairs)
         needed = self._solve(problems, leads.needed)
         enough = self._solve(problems, leads.enough) if leads.differ else needed
+        if leads.differ and not self.prototypes_.is_local:
+            assert confidence is not None and self.temperature_ is not None
+            wanted = Confidence(confidence, self.temperature_)
+            enough = solve_confident(self.prototypes_, problems, self.norm, wanted, needed, enough)
+            needed = enough
 
         chosen, rank = choose_shortest(
             enough.delta,
