@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test quick compat fuzz browser lint types check docs lock audit dist sbom bench-believable bench-bills bench-gradient bench-guides bench-kills bench-latent bench-lmo bench-optimality bench-prototypes bench-robust bench-search bench-tables bench-tables-requests bench-tscfeval bench-visual clean
+.PHONY: demo test quick compat fuzz browser lint types check docs lock audit dist sbom bench-believable bench-bills bench-gradient bench-guides bench-kills bench-latent bench-lmo bench-optimality bench-prototypes bench-robust bench-search bench-sensitivity bench-tables bench-tables-requests bench-tscfeval bench-visual clean
 
 # Every file is checked against the hashes in requirements.lock. Where the index serves other builds of the same
 # versions: make demo LOCK=constraints.txt
@@ -95,6 +95,9 @@ bench-bills: .venv/.installed
 
 bench-guides: .venv/.installed
 	$(BIN)/python benchmarks/guides.py
+
+bench-sensitivity: .venv/.installed
+	$(BIN)/python benchmarks/sensitivity.py
 
 # 100 kills of a benchmark at random moments, here and on a Dask cluster.
 bench-kills: .venv/.installed
