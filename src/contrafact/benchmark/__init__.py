@@ -2,8 +2,8 @@
 
 from .blocks import ranks
 from .cell_states import progress_of
+from .effects import ParameterEffects, parameter_effects
 from .grid import Benchmark, Cell
-from .parameter_effects import ParameterEffects, parameter_effects
 from .peers import TscfEvalPeer, WildboarPeer
 from .planted import Planted, planted_images, planted_series
 from .planted_scores import localization, optimality_gap

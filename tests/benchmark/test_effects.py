@@ -8,8 +8,8 @@ from sklearn.linear_model import LogisticRegression
 
 import contrafact as cf
 from contrafact.benchmark import parameter_effects
+from contrafact.benchmark.effects import effects_of
 from contrafact.benchmark.orthogonal_arrays import assign, orthogonal_array
-from contrafact.benchmark.parameter_effects import effects_of
 
 ITALY = cf.load_dataset("ItalyPowerDemand")
 
