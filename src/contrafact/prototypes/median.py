@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from .swap_costs import Cost
 
 
+#: T of "rslvq", in units of the mean d⁺ at the start
+START_SOFTNESS = 0.3
+
+
 class MedianLVQ(PrototypeClassifier):
     """Learn which data points are the prototypes, by exact swap search.
 
@@ -192,7 +196,8 @@ class MedianLVQ(PrototypeClassifier):
         self
             The fitted object.
         """
-        from .swap_start import several_starts
+        from .swap_costs import make_cost
+        from .swap_start import mean_own, several_starts
 
         self._check_options()
         X, t, weight = self._check_training_data(X, y, sample_weight)
@@ -214,8 +219,10 @@ class MedianLVQ(PrototypeClassifier):
             given = given_samples(self, initial_prototypes, X, t, kept)
             place = order.argsort()
             starts = [np.sort(place[given])]
-        temperature = self._training_temperature(columns, labels, weights, starts[0])
-        cost = self._cost(weights, temperature)
+        temperature = self.temperature
+        if temperature is None and self.objective == "rslvq":
+            temperature = START_SOFTNESS * mean_own(columns, labels, weights, starts[0]) or 1.0
+        cost = make_cost(self.objective, weights, temperature, self.margin)
         search = self._run(columns, labels, cost, starts)
         chosen = order[search.indices]
         self._store_prototypes(X, t, kept, chosen)
@@ -282,33 +289,6 @@ class MedianLVQ(PrototypeClassifier):
                 f"Negative values in data: dissimilarities must be at least 0, got {D.min()}."
             )
         return D
-
-    def _training_temperature(
-        self,
-        columns: Columns,
-        labels: Array,
-        weights: Array,
-        start: Array,
-    ) -> float | None:
-        """Return T, or None where it follows from the fitted prototypes."""
-        if self.temperature is not None or self.objective != "rslvq":
-            return self.temperature
-        own = labels[start][:, None] == labels  # (K, n)
-        d = columns.exact(start)
-        d_own = np.where(own, d, np.inf).min(0)
-        mean = float(np.average(d_own, weights=weights))
-        return 0.3 * mean or 1.0
-
-    def _cost(self, weights: Array, temperature: float | None) -> Cost:
-        """Return the cost that the objective names."""
-        from .swap_costs import GLVQCost, RSLVQCost, SigmoidCost
-
-        if self.objective == "rslvq":
-            assert temperature is not None
-            return RSLVQCost(weights, temperature)
-        if self.objective == "sigmoid":
-            return SigmoidCost(weights, self.margin)
-        return GLVQCost(weights, self.margin)
 
     def _run(
         self,

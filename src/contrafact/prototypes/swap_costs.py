@@ -175,3 +175,35 @@ class RSLVQCost:
 
 
 Cost = GLVQCost | RSLVQCost
+
+
+def make_cost(
+    objective: str,
+    weights: Floats,
+    temperature: float | None,
+    margin: float | None,
+) -> Cost:
+    """Return the cost that an objective names.
+
+    Parameters
+    ----------
+    objective : {"sigmoid", "glvq", "rslvq"}
+        The objective of `MedianLVQ`.
+    weights : array of shape (n,)
+        Weights of the samples.
+    temperature : float or None
+        T, for "rslvq".
+    margin : float or None
+        The margin, for the others.
+
+    Returns
+    -------
+    Cost
+        What to minimize.
+    """
+    if objective == "rslvq":
+        assert temperature is not None
+        return RSLVQCost(weights, temperature)
+    if objective == "sigmoid":
+        return SigmoidCost(weights, margin)
+    return GLVQCost(weights, margin)

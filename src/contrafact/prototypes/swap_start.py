@@ -153,3 +153,23 @@ def several_starts(
     again = "kmeans++" if init == "greedy" else init
     inits = [init] + [again] * (n - 1)
     return [starting_points(columns, labels, counts, weights, each, rng) for each in inits]
+
+
+def mean_own(columns: Columns, labels: Ints, weights: Floats, start: Ints) -> float:
+    """Compute the weighted mean dissimilarity of samples to the nearest start of their class.
+
+    Parameters
+    ----------
+    columns, labels, weights
+        As for `starting_points`.
+    start : int array of shape (K,)
+        Positions of the prototypes.
+
+    Returns
+    -------
+    float
+        The mean d⁺.
+    """
+    own = labels[start][:, None] == labels  # (K, n)
+    d_own = np.where(own, columns.exact(start), np.inf).min(0)
+    return float(np.average(d_own, weights=weights))
