@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo explore test quick compat fuzz browser lint types check docs lock audit dist sbom bench-believable bench-bills bench-explorer bench-gradient bench-guides bench-kills bench-latent bench-lmo bench-optimality bench-prototypes bench-robust bench-search bench-service bench-tables bench-tables-requests bench-tscfeval bench-visual clean
+.PHONY: demo explore test quick compat fuzz browser lint types check docs lock audit dist sbom bench-believable bench-bills bench-explorer bench-gradient bench-guides bench-kills bench-latent bench-lmo bench-optimality bench-prototypes bench-robust bench-search bench-sensitivity bench-service bench-tables bench-tables-requests bench-tscfeval bench-visual clean
 
 # Every file is checked against the hashes in requirements.lock. Where the index serves other builds of the same
 # versions: make demo LOCK=constraints.txt
@@ -107,6 +107,9 @@ bench-explorer: .venv/.installed browser
 
 bench-guides: .venv/.installed
 	$(BIN)/python benchmarks/guides.py
+
+bench-sensitivity: .venv/.installed
+	$(BIN)/python benchmarks/sensitivity.py
 
 # 100 kills of a benchmark at random moments, here and on a Dask cluster.
 bench-kills: .venv/.installed

@@ -88,3 +88,18 @@ def test_a_mistake_in_the_grid_is_told_before_anything_runs(tmp_path):
     told = CliRunner().invoke(app, ["bench", "run", str(grid), str(tmp_path / "cells")])
     assert told.exit_code == 2 and "Did you mean 'sparsity'?" in told.output
     assert not (tmp_path / "cells").exists()
+
+
+def test_sensitivity_prints_effects_and_keeps_the_runs(tmp_path):
+    out = tmp_path / "runs.csv"
+    command = ["bench", "sensitivity", "ItalyPowerDemand", "CELS", "--instances", "3"]
+    vary = ["--vary", "threshold=0.3,0.5,0.7", "--vary", "init=small,uniform"]
+    more = ["--vary", "max_iter=3,6,9", "--metric", "sparsity", "--out", str(out)]
+    told = CliRunner().invoke(app, [*command, *vary, *more], env={"COLUMNS": "200"})
+    assert told.exit_code == 0, told.output
+    assert "CELS: means over 9 runs" in told.output and "threshold × max_iter" in told.output
+    assert "uniform" in told.output and "%" in told.output
+    lines = out.read_text().splitlines()
+    assert lines[0] == "threshold,init,max_iter,sparsity" and len(lines) == 10
+    told = CliRunner().invoke(app, [*command, "--vary", "tau=0.5"])
+    assert told.exit_code == 2 and "is not understood. Accepted: NAME=VALUE" in told.output

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 
 import contrafact as cf
 from contrafact.nn.networks import seeded
-from contrafact.search import Adam, Point, segment_ids
+from contrafact.search import Adam
 
 ITALY = cf.load_dataset("ItalyPowerDemand")
 MOTIONS = cf.load_dataset("BasicMotions")
@@ -20,21 +20,9 @@ def explain(model, X=X, reference=ITALY, **params):
     return explainer.fit(model, reference.X_train, reference.y_train).explain(X)
 
 
-class FixedTasks(dict):
-    """Tasks that all want class 1, at the model's own temperature."""
-
-    def __init__(self, n):
-        super().__init__(temperature=torch.ones(n, dtype=torch.float64))
-        self.target = torch.ones(n, dtype=torch.long)
-
-
 def loss_of(explainer, theta, p=0.3):
     """The objective at θ with the model's part held at probability p."""
-    score = torch.tensor([[np.log(1 - p), np.log(p)]]).expand(len(theta), 2)
-    segment = segment_ids(tuple(theta.shape[1:]), 1)
-    tasks = FixedTasks(len(theta))
-    point = Point(tasks, theta.flatten(1), theta.flatten(1), theta, score, 0)
-    return explainer._loss(point, segment)
+    return explainer._loss(theta, torch.full_like(theta[:, 0, 0], p))
 
 
 def test_the_loss_is_the_papers():
@@ -78,6 +66,8 @@ def test_the_smoothness_term_smooths():
         ("init", "uniform"),
         ("binarize", False),
         ("max_iter", 4),
+        ("temperature", 50.0),
+        ("random_state", 5),
     ],
 )
 def test_every_option_matters(network, option, value):
@@ -176,8 +166,75 @@ def test_models_without_gradients(kind, linear):
     result = explain(model, max_iter=15)
     assert result.valid.all()
     assert result.changed_fraction.mean() < 0.6
-    assert np.isnan(result.info["loss"]).all()  # grown, nothing was minimized
     assert result.calls.max() < 200
+
+
+@pytest.mark.parametrize("kind", ["network", "forest"])
+@pytest.mark.parametrize("binarize", [True, False])
+def test_the_loss_reported_is_that_of_the_map_returned(kind, binarize, network):
+    """With gradients and without: the equation of the docstring, with the model's own P(c)."""
+    model = network
+    if kind == "forest":
+        model = RandomForestClassifier(30, random_state=0).fit(ITALY.X_train[:, 0], ITALY.y_train)
+    result = explain(model, binarize=binarize, max_coeff=0.8, tv_beta=2.0)
+    theta, guide = result.info["saliency"], ITALY.X_train[result.info["guide_index"]]
+    blend = result.X * (1 - theta) + guide * theta
+    column = [list(result.classes).index(label) for label in result.target]
+    p = cf.as_classifier(model, classes=result.classes).predict_proba(blend)
+    p = p[np.arange(len(X)), column]
+    np.testing.assert_allclose(result.info["target_prob"], p, atol=1e-5)
+    expected = (
+        0.8 * (1 - p)
+        + 0.6 * np.abs(theta).mean((1, 2))
+        + 0.5 * (np.abs(np.diff(theta)) ** 2).mean((1, 2))
+    )
+    np.testing.assert_allclose(result.info["loss"], expected, atol=1e-5)
+
+
+def test_a_row_that_was_never_asked_about_has_no_loss(network):
+    result = cf.CELS().fit(network, ITALY.X_train, ITALY.y_train)
+    result = result.explain(X[:3], budget=cf.Budget(calls=12))
+    assert np.isnan(result.info["loss"]).all()
+
+
+def test_a_share_of_the_segments_is_tried_in_each_round():
+    """Half of the segments cost fewer questions, and others are copied."""
+    model = RandomForestClassifier(30, random_state=0).fit(ITALY.X_train[:, 0], ITALY.y_train)
+    every = explain(model, n_segments=12)
+    half = explain(model, n_segments=12, gradient_subsample=0.5)
+    assert half.valid.all()
+    assert half.calls.mean() < 0.8 * every.calls.mean()
+    assert not np.array_equal(every.info["mask"], half.info["mask"])
+    same = explain(model, n_segments=12, gradient_subsample=1.0)
+    np.testing.assert_array_equal(same.X_cf, every.X_cf)
+
+
+def test_the_seed_of_the_constructor_is_the_default_of_explain(network):
+    plain = cf.CELS(max_iter=30).fit(network, ITALY.X_train, ITALY.y_train)
+    seeded = cf.CELS(max_iter=30, random_state=7).fit(network, ITALY.X_train, ITALY.y_train)
+    maps = [
+        plain.explain(X[:4], random_state=7),
+        seeded.explain(X[:4]),
+        plain.explain(X[:4]),
+        seeded.explain(X[:4], random_state=0),
+    ]
+    first, own, other, zero = (result.info["saliency"] for result in maps)
+    np.testing.assert_array_equal(first, own)
+    np.testing.assert_array_equal(other, zero)
+    assert not np.array_equal(first, other)
+
+
+def test_temperature_1_climbs_on_the_models_own_probability(linear):
+    """Where P(c) is saturated, that has no slope: the automatic T is what gets the search going."""
+    with seeded(0):
+        module = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(24, 2)).double()
+    with torch.no_grad():
+        module[1].weight.copy_(torch.from_numpy(linear.coef_ * [[-500.0], [500.0]]))
+        module[1].bias.copy_(torch.from_numpy(linear.intercept_ * [-500.0, 500.0]))
+    saturated = cf.as_classifier(module, classes=linear.classes_)
+    automatic = explain(saturated, max_iter=60)
+    own = explain(saturated, max_iter=60, temperature=1.0)
+    assert automatic.info["converged"].sum() > own.info["converged"].sum()
 
 
 def test_earlier_calls_do_not_matter(network):
@@ -191,6 +248,7 @@ def test_k_counterfactuals_come_from_k_guides(network):
     explainer = cf.CELS(max_iter=60).fit(network, ITALY.X_train, ITALY.y_train)
     result = explainer.explain(X[:6], k=3)
     assert len(result) == 18 and result.valid.all()
+    assert result.info["k_index"].tolist() == [0, 1, 2] * 6
     assert all(len(set(result.info["guide_index"][result.source == i])) == 3 for i in range(6))
 
 
@@ -218,21 +276,31 @@ def test_the_old_spelling_of_the_guide_still_works(linear):
     ("option", "value"),
     [
         ("max_coeff", -0.1),
+        ("budget_coeff", -0.1),
         ("budget_coeff", "0.6"),
+        ("tv_coeff", -0.1),
         ("tv_beta", 0),
+        ("learning_rate", 0),
         ("learning_rate", "0.1"),
         ("learning_rate", np.nan),
+        ("max_iter", 0),
         ("max_iter", -3),
         ("max_iter", 2.5),
         ("max_iter", True),
+        ("tau", 0),
         ("tau", 5),
         ("patience", 0),
+        ("threshold", 0),
         ("threshold", 1.0),
         ("init", "large"),
         ("binarize", "no"),
         ("guide", "friend"),
         ("n_segments", 0),
         ("n_segments", None),
+        ("gradient_subsample", 0),
+        ("gradient_subsample", 50),
+        ("temperature", 0),
+        ("random_state", "now"),
     ],
 )
 def test_bad_parameters_are_refused_before_any_work(linear, option, value):

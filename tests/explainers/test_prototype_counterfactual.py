@@ -256,12 +256,27 @@ def test_equal_local_metrics_give_the_global_solution(norm):
         explained(exact, X, norm),
         explained(local, X, norm, target=explained(exact, X, norm).target),
     )
-    assert (
-        found.valid.all()
-        and not found.info["certified"].any()
-        and (found.info["lower_bound"] == 0).all()
-    )
+    assert found.valid.all() and (found.info["lower_bound"] > 0).all()
     np.testing.assert_allclose(found.info["distance"], known.info["distance"], rtol=1e-4)
+    assert (found.info["lower_bound"] <= known.info["distance"] + 1e-9).all()
+    # In l1 the bound is that of l2; in l2 a single condition decides for most rows.
+    assert found.info["certified"].any() == (norm == "l2")
+
+
+@pytest.mark.parametrize("n_prototypes", [1, 2])
+def test_bounds_of_local_metrics_hold(n_prototypes):
+    """No sample of the ball below the bound is in the target class; most gaps are closed."""
+    X, y = load_iris(return_X_y=True)
+    model = LGMLVQ(n_prototypes, random_state=0).fit(X, y)
+    result = explained(model, X[::7], reference=X)
+    assert result.valid.all() and (result.info["gap"] >= -1e-9).all()
+    assert result.info["certified"].mean() > 0.5
+    rng = np.random.default_rng(0)
+    direction = rng.normal(size=(20_000, 4))
+    direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+    for x, target, bound in zip(result.X, result.target, result.info["lower_bound"], strict=True):
+        inside = x + 0.999 * bound * direction
+        assert (model.predict(inside) != target).all()
 
 
 def test_local_metrics_end_where_no_small_change_helps():
@@ -313,6 +328,43 @@ def test_confidence_of_more_classes_is_reached_with_little_more_than_needed():
     reached = firm.target_proba[:, 1]
     assert firm.valid.all() and (reached >= 0.8).all() and reached.max() < 0.82
     assert (firm.info["lower_bound"] <= firm.info["distance"]).all()
+
+
+def confident_by_cvxpy(model, x, target, norm, confidence):
+    """The smallest distance over the target's prototypes, by the log-odds written out."""
+    omega = np.eye(x.size) if model.omega is None else model.omega
+    w, best = model.prototypes_ @ omega.T, np.inf
+    log_odds = np.log(confidence / (1 - confidence))
+    for j in np.flatnonzero(model.labels == target):
+        z = cp.Variable(x.size)
+        behind = []  # −(d_k − d_j)/T of the nearest prototype of each other class
+        for label in np.unique(model.labels[model.labels != target]):
+            own = [
+                (2 * (w[k] - w[j]) @ omega @ z - w[k] @ w[k] + w[j] @ w[j]) / model.temperature_
+                for k in np.flatnonzero(model.labels == label)
+            ]
+            behind.append(cp.max(cp.hstack(own)))
+        limits = [cp.log_sum_exp(cp.hstack(behind)) + log_odds <= 0, cp.max(cp.hstack(behind)) <= 0]
+        problem = cp.Problem(cp.Minimize(cp.norm(z - x, ORDER[norm])), limits)
+        problem.solve(solver="CLARABEL")
+        best = min(best, np.inf if problem.status.startswith("infeasible") else problem.value)
+    return best
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+@pytest.mark.parametrize(("confidence", "with_metric"), [(0.8, True), (0.95, False), (0.35, False)])
+def test_confidence_of_more_classes_is_exact(norm, confidence, with_metric):
+    """Below one half too, where the confidence alone would not decide."""
+    omega = np.random.default_rng(3).normal(size=(5, 5)) if with_metric else None
+    model, X = small(n_classes=4, temperature=0.5, omega=omega)
+    firm = explained(model, X, norm, confidence=confidence)
+    assert firm.valid.all() and firm.info["certified"].all()
+    assert (firm.target_proba[:, 1] >= confidence).all()
+    expected = [
+        confident_by_cvxpy(model, x, target, norm, confidence)
+        for x, target in zip(X, firm.target, strict=True)
+    ]
+    np.testing.assert_allclose(firm.info["distance"], expected, rtol=1e-5)
 
 
 def test_confidence_out_of_reach_is_told():

@@ -131,3 +131,114 @@ def test_wrong_arguments_are_named(network):
         cf.recommend(network, "row", {"lower": 0})
     with pytest.raises(TypeError, match="model must be a torch module"):
         cf.recommend(3, "row")
+
+
+# --- by measurement -------------------------------------------------------------------------------
+
+ITALY = cf.load_dataset("ItalyPowerDemand")
+
+
+@pytest.fixture(scope="module")
+def line():
+    return LogisticRegression(max_iter=500).fit(ITALY.X_train[:, 0], ITALY.y_train)
+
+
+def measured(model, **options):
+    options = {"X": ITALY.X_train, "y": ITALY.y_train, **options}
+    return cf.recommend(model, "series", measure=True, **options)
+
+
+def test_the_best_of_the_trials_is_recommended_with_the_figures(line):
+    found = measured(line)
+    reward = {}
+    for trial in found.trials:
+        reward.setdefault(trial.method, []).append(trial.reward)
+    best = max(reward, key=lambda name: np.mean(reward[name]))
+    assert name_of(found) == best and found.reason.startswith(f"{best} did best in 16 trials")
+    assert {"Graft", "NativeGuide", "CELS", "Glacier"} == set(reward)
+    assert f"{sum(trial.calls for trial in found.trials):,} model rows" in found.reason
+    for name, values in reward.items():
+        assert f"{name} {np.mean(values):.2f} (" in found.reason
+    assert not hasattr(found.method, "classifier_")  # not fitted, as without a trial
+
+
+def test_a_trial_says_what_the_method_does(line):
+    """The same request by hand gives the same change, places and cost."""
+    found = measured(line, instances=ITALY.X_test[:5])
+    for trial in found.trials:
+        method = getattr(cf, trial.method)().fit(line, ITALY.X_train, ITALY.y_train)
+        result = method.explain(
+            ITALY.X_test[trial.row : trial.row + 1], budget=cf.Budget(calls=2000)
+        )
+        scores = result.evaluate(["sparsity", "segments", "valid"])
+        assert trial.change == pytest.approx(scores["sparsity"][0])
+        assert trial.stretches == scores["segments"][0] and trial.valid == scores["valid"][0]
+        assert trial.calls == result.calls.sum()
+        parts = (1 - trial.change) + 1 / trial.stretches + trial.survival
+        assert trial.reward == pytest.approx(parts / 3 if trial.valid else 0)
+    rows = {trial.method: [] for trial in found.trials}
+    for trial in found.trials:
+        rows[trial.method].append(trial.row)
+    assert all(own == list(range(len(own))) for own in rows.values())
+
+
+def test_weights_decide(line):
+    """Glacier moves every value: worthless by change, perfect by the number of places."""
+    by_change = measured(line, weights={"change": 1.0}).trials
+    by_place = measured(line, weights={"stretches": 1.0}).trials
+    glacier = [
+        np.mean([trial.reward for trial in trials if trial.method == "Glacier"])
+        for trials in (by_change, by_place)
+    ]
+    assert glacier[0] < 0.2 and glacier[1] > 0.9
+    # What does well is tried more often.
+    count = [sum(trial.method == "Glacier" for trial in trials) for trials in (by_change, by_place)]
+    assert count[0] < count[1]
+
+
+def test_trials_keep_the_budget_and_repeat(line):
+    one, again = (measured(line, budget=cf.Budget(calls=400)) for _ in range(2))
+    assert one.trials == again.trials
+    assert sum(trial.calls for trial in one.trials) <= 400
+    other = measured(line, random_state=3)
+    assert other.trials != measured(line).trials
+    short = measured(line, budget=cf.Budget(calls=30))
+    assert len(short.trials) == 1 and "no time for NativeGuide, CELS, Glacier" in short.reason
+
+
+def test_prototype_models_and_rows_are_tried_too():
+    found = cf.recommend(fitted(GLVQ(2, random_state=0)), "row", measure=True, X=X, y=y)
+    names = {trial.method for trial in found.trials}
+    assert names == {"PrototypeCounterfactual", "Graft", "NICE", "CoMTE", "GrowingSpheres"}
+    limits = cf.Constraints(lower=0.0)
+    bounded = cf.recommend(
+        fitted(LogisticRegression(max_iter=500)), "row", limits, measure=True, X=X, y=y
+    )
+    assert all(limits.kinds <= getattr(cf, t.method).tags.constraints for t in bounded.trials)
+
+
+def test_images_are_tried_too():
+    digits = cf.load_dataset("digits")
+    flat = digits.X_train.reshape(len(digits.X_train), -1)
+    model = LogisticRegression(max_iter=100).fit(flat, digits.y_train)
+    options = {"X": digits.X_train[:300], "y": digits.y_train[:300]}
+    found = cf.recommend(model, "image", measure=True, instances=digits.X_test[:2], **options)
+    assert {trial.method for trial in found.trials} == {"Graft", "SVCE", "LineSearch"}
+    assert all(trial.stretches >= 1 for trial in found.trials if trial.valid)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"measure": True}, "measure=True needs X and y"),
+        ({"X": X}, "X needs measure=True"),
+        ({"weights": {"change": 1}}, "weights needs measure=True"),
+        ({"measure": True, "X": X, "y": y, "weights": {"beauty": 1}}, "weights must be"),
+        ({"measure": True, "X": X, "y": y, "weights": {"change": 0}}, "weights must be"),
+        ({"measure": True, "X": X, "y": y, "instances": X[:0]}, "instances has shape"),
+        ({"measure": 1}, "measure must be True or False"),
+    ],
+)
+def test_what_a_measurement_needs(options, said, forest):
+    with pytest.raises(ValueError, match=said):
+        cf.recommend(forest, "row", **options)

@@ -248,7 +248,7 @@ def test_gradients_are_not_promised_where_there_are_none(forest, autoencoder):
         ({"preset": "thesis"}, "preset must be 'library' or 'paper', got 'thesis'"),
         (
             {"centroids": "medoids"},
-            "centroids must be 'predictions', 'labels' or 'prototypes', got 'medoids'",
+            "centroids must be 'predictions', 'labels', 'prototypes' or None, got 'medoids'",
         ),
         (
             {"autoencoder": "vae"},
@@ -267,8 +267,45 @@ def test_errors_name_the_parameter(linear, params, message):
 
 
 def test_labels_are_needed_for_centroids_of_labels(linear, autoencoder):
-    with pytest.raises(ValueError, match="centroids='labels' needs y"):
-        cf.TSNUC(autoencoder=autoencoder, centroids="labels").fit(linear, ITALY.X_train)
+    for params in ({"centroids": "labels"}, {"preset": "paper"}):
+        with pytest.raises(ValueError, match=r"centroids='labels', .* needs y"):
+            cf.TSNUC(autoencoder=autoencoder, **params).fit(linear, ITALY.X_train)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("learning_rate", 0),
+        ("max_iter", 0),
+        ("max_epochs", 0),
+        ("n_centroids", 0),
+        ("beta", 0),
+        ("lambda_model", -1),
+        ("lambda_distance", -0.01),
+        ("lambda_centroid", -1),
+        ("noise_std", -0.1),
+        ("doubling", -1),
+        ("denoise", "no"),
+        ("fallback", 1),
+    ],
+)
+def test_bad_values_are_refused(linear, option, value):
+    with pytest.raises(ValueError, match=f"TSNUC: {option} must be .*, got {value!r}"):
+        cf.TSNUC(**{option: value}).fit(linear, ITALY.X_train, ITALY.y_train)
+
+
+def test_the_papers_preset_repairs_nothing(linear, autoencoder):
+    """No line to a neighbor, centroids of the labels: what the search ends with is returned."""
+    few_steps = {"preset": "paper", "max_iter": 2, "noise_mean": 0.0, "noise_std": 0.0}
+    explainer = fitted(linear, autoencoder, **few_steps)
+    result = explainer.explain(X)
+    assert not result.info["fallback"].any()
+    assert np.array_equal(result.valid, result.info["converged"]) and not result.valid.all()
+    codes = explainer.latent_.codes
+    means = [codes[ITALY.y_train == label].mean(0) for label in explainer.classifier_.classes]
+    torch.testing.assert_close(explainer.centroids_.place, torch.stack(means))
+    repaired = fitted(linear, autoencoder, fallback=True, **few_steps).explain(X)
+    assert repaired.valid.all() and repaired.info["fallback"].any()
 
 
 @pytest.mark.parametrize("kind", ["forest", "rocket"])
@@ -422,6 +459,7 @@ def test_a_target_without_centroids_is_no_error_of_the_search(linear, autoencode
 
 PAPER = {
     "autoencoder": "lstm",
+    "centroids": "labels",
     "n_centroids": 1,
     "max_iter": 10_000,
     "noise_mean": -1.0,
@@ -430,6 +468,8 @@ PAPER = {
     "residual": False,
     "shorten": False,
     "doubling": 0,  # None would take the library's; 0 is never
+    "denoise": False,
+    "fallback": False,
 }
 
 
@@ -473,17 +513,16 @@ def test_a_row_that_turns_with_noise_is_tried_without(linear, rough):
     """F is the identity and stands still, so without noise there is only the plain reconstruction:
     where that
     is in the target class it must be the answer, elsewhere the noisy point stays."""
-    explainer = fitted(
-        linear,
-        rough,
-        skip=True,
-        learning_rate=1e-300,
-        noise_std=1.0,
-        residual=False,
-        shorten=False,
-        max_iter=100,
-    )
-    result = explainer.explain(X)
+    options = {
+        "skip": True,
+        "learning_rate": 1e-300,
+        "noise_std": 1.0,
+        "residual": False,
+        "shorten": False,
+        "max_iter": 100,
+    }
+    result = fitted(linear, rough, **options).explain(X)
+    noisy = fitted(linear, rough, denoise=False, **options).explain(X)
     plain = decoded(rough, X)
     quiet = linear.predict(plain[:, 0]) == result.target
     turned = result.info["converged"]
@@ -491,6 +530,7 @@ def test_a_row_that_turns_with_noise_is_tried_without(linear, rough):
     assert 3 <= quiet.sum() <= 57
     np.testing.assert_allclose(result.X_cf[quiet], plain[quiet], atol=1e-5)
     assert (np.abs(result.X_cf - plain)[~quiet].max((1, 2)) > 1e-2).all()
+    assert (np.abs(noisy.X_cf - plain).max((1, 2)) > 1e-2).all()
 
 
 def test_noise_follows_the_seed(linear, autoencoder):

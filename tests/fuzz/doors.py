@@ -317,6 +317,19 @@ door(
     models=("classifier",),
 )
 door(
+    "explainers.recommend, measured",
+    lambda **given: cf.recommend(row_model(), "row", measure=True, X=X, y=Y, **given),
+    lambda: {
+        "instances": X[:2].copy(),
+        "weights": {"change": 1.0},
+        "budget": cf.Budget(calls=200),
+        "random_state": 0,
+    },
+    arrays=("instances",),
+    weight=0.05,
+    words=("X", "features", "budget"),
+)
+door(
     "explainers.class_audit",
     cf.class_audit,
     lambda: {"model": series_model, "X": SERIES[:6].copy(), "target": 1, "window": 4},
@@ -823,6 +836,14 @@ door(
     weight=0.05,
 )
 door(
+    "prototypes.robustness_radius",
+    prototypes.robustness_radius,
+    lambda: {"model": _glvq(), "X": X.copy()},
+    arrays=("X",),
+    weight=0.3,
+    words=("features",),
+)
+door(
     "report.plot_prototypes",
     report.plot_prototypes,
     lambda: {"model": _glvq(), "X": X.copy(), "y": Y.copy()},
@@ -909,6 +930,14 @@ for name in ("scalarize", "sensitivity"):
         },
         words=("weight", "metric"),
     )
+door(
+    "benchmark.parameter_effects",
+    lambda **given: benchmark.parameter_effects(
+        cf.LineSearch(), _glvq(), (X, Y), **{"X": X[:2], **given}
+    ),
+    lambda: {"levels": {"steps": [2, 5]}, "metrics": ["valid"], "random_state": 0},
+    weight=0.05,
+)
 door(
     "benchmark.planted_series",
     benchmark.planted_series,
@@ -1037,6 +1066,6 @@ NOT_DOORS = {
     *("Autoencoder", "Classifier", "Explainer", "FallbackExplainer", "Guide", "GuidedExplainer"),
     "Metric",
     *("Case", "Cell", "Check", "ClassAudit", "DisagreeingRows", "Nearest", "Optimum"),
-    *("Explorer", "PlannedCell", "Recommendation", "Scores", "ServiceError"),
+    *("Explorer", "ParameterEffects", "PlannedCell", "Recommendation", "Scores", "ServiceError"),
     *("Candidates", "Oracle", "Point", "Tasks"),
 }

@@ -16,6 +16,17 @@ def test_float32_distances_are_not_rounded_twice(make):
     assert frame[["l1", "l2"]].to_numpy().tolist() == [[6, 12**0.5]]
 
 
+def test_proximity_and_compactness_are_those_of_the_papers(make):
+    """l2 / T; the share of values within 0.01, which are changed all the same."""
+    X = np.ones((2, 2, 4))
+    X_cf = X + np.array([[[3, 0, 0, 0.01], [4, 0, 0, 0]], [[0.02, 0, 0, 0], [0, 0, 0, 0]]])
+    p = [[1, 0]] * 2
+    frame = evaluate(make(X, X_cf, p, p), ["proximity", "compactness", "unchanged_fraction"])
+    np.testing.assert_allclose(frame["proximity"], [25.0001**0.5 / 4, 0.02 / 4])
+    assert frame["compactness"].tolist() == [6 / 8, 7 / 8]
+    assert frame["unchanged_fraction"].tolist() == [5 / 8, 7 / 8]
+
+
 def test_dtw_forgives_a_shift_and_never_exceeds_l2(make):
     rng = np.random.default_rng(0)
     X = np.vstack([[0, 1, 0, 0, 0], rng.normal(size=(20, 5))])

@@ -7,18 +7,35 @@ from gradient_models import BASE, MODELS, PUBLIC, after_two, every_model, learne
 from sklearn.base import ClassifierMixin
 from torch import nn
 
-from contrafact.prototypes import CELVQ, GLVQ, GMLVQ, LVQ1, LVQ21, RSLVQ, DeepLVQ, Diversity
+from contrafact.prototypes import (
+    CELVQ,
+    GLVQ,
+    GMLVQ,
+    GRLVQ,
+    LGMLVQ,
+    LVQ1,
+    LVQ21,
+    RSLVQ,
+    DeepLVQ,
+    Diversity,
+)
 
 HELD = {"validation_fraction": 0.4, "learning_rate": 1.0, "scheduler": None, "max_iter": 25}
+
+
+def taxicab(x, w):
+    return torch.cdist(x, w, p=1)
 
 
 #: option → (what else is set in both fits, the other value)
 CHANGES = {
     "n_prototypes": ({}, {0: 1, 1: 2, 2: 3}),
     "init": ({}, "random"),
+    "init_options": ({"init": "noise"}, {"noise_std": 0.5}),
     "optimizer": ({}, "sgd"),
     "learning_rate": ({}, 0.2),
     "scheduler": ({}, None),
+    "scheduler_options": ({}, {"eta_min": 0.02}),
     "max_iter": ({}, 4),
     "batch_size": ({}, 8),
     "class_weight": ({}, {0: 5, 1: 1, 2: 1}),
@@ -32,6 +49,8 @@ CHANGES = {
     "mixed_precision": ({"dtype": "float32"}, True),
     "callbacks": ({}, (after_two,)),
     "regularizers": ({}, (Diversity(0.5),)),
+    "distance_fn": ({}, taxicab),
+    "tol": ({}, 10.0),
     "temperature": ({}, 3.0),
     "dtype": ({}, "float32"),
     "random_state": ({"init": "random"}, 1),
@@ -69,6 +88,8 @@ def settings(kind, option):
         base |= {"window": 0.1, "learning_rate": 0.05}  # with much more, the loss falls without end
     elif option == "frozen" and kind in (LVQ1, LVQ21, GLVQ):
         return None  # nothing else to train: see the refusals
+    elif option == "distance_fn" and kind in (GRLVQ, GMLVQ, LGMLVQ):
+        return None  # refused: there the distance is learned
     return base, {**base, option: value}
 
 
@@ -98,6 +119,72 @@ def test_option_matters(kind, option, blobs):
     elif option == "temperature":
         assert np.abs(one.predict_proba(X) - other.predict_proba(X)).max() > 1e-3
         assert other.temperature_ == pytest.approx(3.0)
+
+
+def test_distance_fn_is_the_distance_of_everything(blobs):
+    """The squared Euclidean distance as a function gives what the model has of its own."""
+    X, y = 1000 + 30 * blobs[0], blobs[1]
+
+    def squared(x, w):
+        return torch.cdist(x, w, compute_mode="donot_use_mm_for_euclid_dist") ** 2
+
+    for kind in (GLVQ, RSLVQ):
+        plain, other = (
+            kind(**BASE, distance_fn=function).fit(X, y) for function in (None, squared)
+        )
+        np.testing.assert_allclose(plain.prototypes_, other.prototypes_, rtol=1e-6)
+        np.testing.assert_allclose(plain.predict_proba(X), other.predict_proba(X), atol=1e-5)
+    model = GLVQ(**BASE, distance_fn=taxicab).fit(X, y)
+    by_hand = np.abs(X[:, None] - model.prototypes_).sum(2)
+    np.testing.assert_allclose(model.distances(X), by_hand)
+    assert (model.prototype_labels_[by_hand.argmin(1)] == model.predict(X)).all()
+    with pytest.raises(TypeError, match="distance_fn has no linear metric"):
+        model.metric_()
+    deep = DeepLVQ(**BASE, distance_fn=taxicab).fit(X, y)
+    z = deep.layer_.embed(torch.from_numpy(X)).detach().numpy()
+    np.testing.assert_allclose(
+        deep.distances(X), np.abs(z[:, None] - deep.prototypes_).sum(2), rtol=1e-4
+    )
+
+
+def test_transfer_may_be_a_function(blobs):
+    """The identity and the sigmoid as functions are those by name."""
+    for name, function in (("identity", lambda mu: mu), ("sigmoid", lambda mu: (4 * mu).sigmoid())):
+        beta = {} if name == "identity" else {"beta": 4.0}
+        named = GMLVQ(**BASE, transfer=name, **beta).fit(*blobs)
+        given = GMLVQ(**BASE, transfer=function).fit(*blobs)
+        np.testing.assert_allclose(named.prototypes_, given.prototypes_)
+
+
+def test_tol_stops_where_the_loss_rests(blobs):
+    options = {"n_prototypes": 2, "random_state": 0, "max_iter": 200}
+    full, stopped = (GLVQ(**options, tol=tol).fit(*blobs) for tol in (None, 1e-3))
+    steps = np.abs(np.diff(full.loss_history_))
+    first = int(np.flatnonzero(steps < 1e-3)[0]) + 2  # the epoch after the first small change
+    assert stopped.n_iter_ == first < full.n_iter_
+    np.testing.assert_array_equal(stopped.loss_history_, full.loss_history_[:first])
+
+
+@pytest.mark.parametrize("precision", ["float16", "bfloat16", True])
+def test_mixed_precision_is_near_full_precision(precision, blobs):
+    """Its error is that of the products: 3 digits in float16, 2 in bfloat16."""
+    options = {**BASE, "dtype": "float32", "optimizer": "sgd", "learning_rate": 0.5}
+    plain, mixed = (GLVQ(**options, mixed_precision=p).fit(*blobs) for p in (False, precision))
+    error = np.abs(plain.prototypes_ - mixed.prototypes_).max()
+    assert 0 < error < {"float16": 5e-3}.get(precision, 5e-2)
+
+
+def test_small_gradients_survive_float16(blobs):
+    """Those of a loss of a millionth are below its smallest number, as of a mean over many rows."""
+    start = blobs[0][:3], blobs[1][:3]
+    options = {"max_iter": 1, "optimizer": "sgd", "scheduler": None, "dtype": "float32"}
+    options |= {"transfer": lambda mu: 1e-6 * mu, "learning_rate": 1e6}
+    plain, mixed = (
+        GLVQ(**options, mixed_precision=p).fit(*blobs, initial_prototypes=start).prototypes_
+        for p in (False, "float16")
+    )
+    assert np.abs(plain - start[0]).max() > 0.01
+    np.testing.assert_allclose(mixed, plain, atol=0.002)
 
 
 def test_given_prototypes_are_where_it_starts(blobs):

@@ -20,6 +20,7 @@ from contrafact.prototypes import (
     RSLVQ,
     DeepLVQ,
     Diversity,
+    MedianLVQ,
     NearestMean,
     Orthogonality,
     RelevanceFloor,
@@ -53,6 +54,81 @@ REFUSED = {
         "learning_rate must be None",
     ),
     "scheduler": (GLVQ(scheduler="never"), {}, "scheduler must be 'cosine'"),
+    "scheduler_options without a name": (
+        GLVQ(scheduler=None, scheduler_options={"gamma": 0.5}),
+        {},
+        "scheduler_options needs a scheduler by name.*got None",
+    ),
+    "another argument": (
+        GLVQ(scheduler="linear", scheduler_options={"gamma": 0.5}),
+        {},
+        "scheduler_options holds 'gamma'; scheduler='linear' takes 'total_iters', 'end_factor'",
+    ),
+    "value of an argument": (
+        GLVQ(scheduler="exponential", scheduler_options={"gamma": 2}),
+        {},
+        "scheduler_options: gamma must be a number above 0 and at most 1, got 2",
+    ),
+    "milestones": (
+        GLVQ(scheduler="piecewise", scheduler_options={"milestones": 3}),
+        {},
+        "milestones must be a list of whole numbers at least 1, got 3",
+    ),
+    "init_options": (
+        GLVQ(init="zeros", init_options={"value": 1}),
+        {},
+        "init_options holds 'value'; init='zeros' takes no arguments",
+    ),
+    "value of init_options": (
+        GLVQ(init="normal", init_options={"std": -1}),
+        {},
+        "init_options: std must be a number at least 0",
+    ),
+    "init_options of a function": (
+        GLVQ(init=lambda X, y, counts, rng: None, init_options={"std": 1}),
+        {},
+        "init_options needs an init by name",
+    ),
+    "what a function returns": (
+        GLVQ(init=lambda X, y, counts, rng: X[:3]),
+        {},
+        "what init returns must be a pair",
+    ),
+    "classes of a function": (
+        GLVQ(init=lambda X, y, counts, rng: (X[y == 0], y[y == 0])),
+        {},
+        "what init returns must hold one of every class",
+    ),
+    "several class means": (GLVQ(2, init="class_mean"), {}, "one prototype per class"),
+    "entry of lookahead": (
+        GLVQ(lookahead={"period": 3}),
+        {},
+        "lookahead holds 'period'; a dictionary for it takes 'sync_period', 'slow_step_size'",
+    ),
+    "value of lookahead": (
+        GLVQ(lookahead={"slow_step_size": 0}),
+        {},
+        "lookahead: slow_step_size must be a number above 0 and at most 1, got 0",
+    ),
+    "distance of a learned metric": (
+        GMLVQ(distance_fn=torch.cdist),
+        {},
+        "distance_fn needs a model without a learned metric",
+    ),
+    "beta of a function": (GLVQ(transfer=torch.tanh, beta=2.0), {}, "beta=2.0 needs transfer"),
+    "tol": (GLVQ(tol=-1), {}, "tol must be a number at least 0 or None, got -1"),
+    "margin of rslvq": (
+        MedianLVQ(objective="rslvq", margin=0.1),
+        {},
+        "margin=0.1 needs objective='sigmoid' or 'glvq'",
+    ),
+    "rows that are not there": (
+        MedianLVQ(),
+        {START: [0, 1, 99]},
+        "initial_prototypes must be rows of X from 0 to 44",
+    ),
+    "rows of too few classes": (MedianLVQ(), {START: [0]}, "at least one of every class"),
+    "rows as texts": (MedianLVQ(), {START: ["a", "b", "c"]}, "initial_prototypes must be rows"),
     "no epochs": (GLVQ(max_iter=0), {}, "max_iter must be a whole number at least 1.*, got 0"),
     "negative batch": (
         GLVQ(batch_size=-1),
@@ -71,7 +147,7 @@ REFUSED = {
     "lookahead": (
         GLVQ(lookahead=0),
         {},
-        "lookahead must be a whole number at least 1 or None, got 0",
+        "lookahead must be a whole number at least 1, a dictionary or None, got 0",
     ),
     "frozen, all": (LVQ1(frozen=("prototypes",)), {}, "frozen must name some, not all"),
     "frozen, unknown": (GLVQ(frozen=("metric",)), {}, r"of the groups \['prototypes'\]"),
@@ -106,7 +182,7 @@ REFUSED = {
     "transfer": (
         GLVQ(transfer="cubic"),
         {},
-        "transfer must be 'identity', 'sigmoid' or 'swish', got 'cubic'",
+        "transfer must be 'identity', 'sigmoid', 'swish' or a function of μ, got 'cubic'",
     ),
     "beta": (GLVQ(transfer="identity", beta=2.0), {}, "beta=2.0 needs transfer"),
     "window": (
@@ -211,6 +287,8 @@ NUMBERS = {
     "embedding",
     "shrinkage",
     "max_sweeps",
+    "tol",
+    "n_init",
 }
 #: numbers for which None stands for a default
 OPTIONAL = NUMBERS - {
@@ -220,6 +298,7 @@ OPTIONAL = NUMBERS - {
     "accumulate",
     "embedding",
     "max_sweeps",
+    "n_init",
 }
 
 
@@ -227,8 +306,11 @@ OPTIONAL = NUMBERS - {
 @pytest.mark.parametrize("value", ["3", [1], {"a": "b"}, np.nan, True, None], ids=repr)
 def test_numbers_are_numbers(kind, value, blobs):
     """Whatever else is given is refused by name, before any work."""
-    optional = OPTIONAL - {"window"} if kind is LVQ21 else OPTIONAL
-    for option in NUMBERS & set(kind().get_params()) - (optional if value is None else set()):
+    optional = OPTIONAL - {LVQ21: {"window"}, MedianLVQ: {"tol"}}.get(kind, set())
+    optional = optional if value is None else set()
+    if isinstance(value, dict):
+        optional = {"lookahead"}  # its entries are checked by name
+    for option in NUMBERS & set(kind().get_params()) - optional:
         with pytest.raises(ValueError, match=f"^{kind.__name__}: {option} must be a .*number.*got"):
             kind(**{option: value}).fit(*blobs)
 
@@ -315,3 +397,10 @@ def test_proximal_steps_take_the_old_name():
     torch.testing.assert_close(found, sparse_relevance_proximal(x, 0.1, learning_rate=2.0))
     with pytest.warns(DeprecationWarning, match="learning_rate"):
         elastic_net_proximal(x, 0.1, 0.2, lr=2.0)
+
+
+def test_functions_of_users_must_return_what_is_needed(blobs):
+    with pytest.raises(TypeError, match=r"distance_fn must return a Tensor of shape \(45, 3\)"):
+        GLVQ(distance_fn=lambda x, w: (x @ w.T).sum(1)).fit(*blobs)
+    with pytest.raises(TypeError, match="transfer must return a Tensor of the shape of μ"):
+        GLVQ(transfer=lambda mu: mu.sum()).fit(*blobs)

@@ -27,9 +27,17 @@ from contrafact.prototypes.swap_costs import GLVQCost
 OBJECTIVES = ["sigmoid", "glvq", "rslvq"]
 
 
+def hopeless(model):
+    """A prototype of the other class is one of its samples, and wins the samples around it."""
+    if model.objective != "rslvq":
+        return {}
+    return {"check_class_weight_classifiers": "wants 87 % of one class"}
+
+
 @pytest.mark.usefixtures("own_random_numbers")
 @parametrize_with_checks(
-    [MedianLVQ(), MedianLVQ(2, objective="rslvq"), MedianLVQ(metric="precomputed")]
+    [MedianLVQ(), MedianLVQ(2, objective="rslvq"), MedianLVQ(metric="precomputed")],
+    expected_failed_checks=hopeless,
 )
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
@@ -193,6 +201,10 @@ def test_units_do_not_matter(clouds):
         {"init": "random"},
         {"init": "kmeans++"},
         {"metric": lambda a, b: float(np.abs(a - b).max())},
+        {"margin": 0.3},
+        {"class_weight": {"ash": 9, "oak": 1, "elm": 1}},
+        {"class_weight": "balanced"},
+        {"tol": 1e3},
     ],
 )
 def test_every_option_matters(clouds, option):
@@ -202,6 +214,91 @@ def test_every_option_matters(clouds, option):
     assert not np.array_equal(plain.loss_history_, other.loss_history_) or not np.allclose(
         plain.predict_proba(X), other.predict_proba(X)
     )
+
+
+class WithMargin(Sigmoid):
+    def __init__(self, slope, margin):
+        self.slope, self.margin = slope, margin
+
+    def f(self, mu):
+        u = np.maximum(mu + self.margin, 0)
+        return -np.log(4 - u) if self.slope == 0 else 7 * u / np.sqrt(1 + 49 * u**2)
+
+
+@pytest.mark.parametrize(("objective", "slope"), [("sigmoid", 7), ("glvq", 0)])
+@pytest.mark.parametrize("margin", [0.0, 0.2, 1.5])
+def test_the_margin_is_in_the_cost_and_no_swap_lowers_it(clouds, objective, slope, margin):
+    X, y = clouds
+    model = MedianLVQ(2, objective=objective, margin=margin).fit(X, y)
+    D, judge, indices = cdist(X, X), WithMargin(slope, margin), model.prototype_indices_
+    assert set_cost(D, y, indices, judge) == pytest.approx(model.cost_)
+    for k in range(len(indices)):
+        for j in candidates_for(D, y, indices, k):
+            moved = np.where(np.arange(len(indices)) == k, j, indices)
+            assert set_cost(D, y, moved, judge) > model.cost_ - 1e-9
+
+
+def test_the_weight_of_a_class_is_that_of_its_rows(clouds):
+    X, y = clouds
+    weight = {"ash": 5.0, "oak": 1.0, "elm": 0.5}
+    by_class = MedianLVQ(2, class_weight=weight).fit(X, y)
+    by_row = MedianLVQ(2).fit(X, y, sample_weight=[weight[label] for label in y])
+    np.testing.assert_array_equal(by_class.prototype_indices_, by_row.prototype_indices_)
+
+
+def test_swaps_that_gain_less_than_tol_are_not_made(clouds):
+    X, y = clouds
+    model = MedianLVQ(3, init="random", random_state=0, tol=0.5).fit(X, y)
+    assert (np.diff(model.loss_history_) < -0.5).all() and len(model.loss_history_) > 1
+    assert MedianLVQ(3, init="random", random_state=0).fit(X, y).cost_ < model.cost_
+
+
+@pytest.mark.parametrize("init", ["greedy", "random"])
+def test_of_several_starts_the_best_is_kept(clouds, init):
+    X, y = clouds
+    one, several = (MedianLVQ(4, init=init, n_init=n, random_state=0).fit(X, y) for n in (1, 12))
+    assert several.cost_ < one.cost_
+    assert several.cost_ == several.loss_history_[-1]
+    D = cdist(X, X)
+    assert set_cost(D, y, several.prototype_indices_, Sigmoid()) == pytest.approx(several.cost_)
+
+
+def test_callbacks_see_the_cost_and_may_end_the_search(clouds):
+    X, y = clouds
+    curves = []
+    options = {"n_prototypes": 3, "init": "random", "random_state": 0}
+    full = MedianLVQ(**options, callbacks=(curves.append,)).fit(X, y)
+    assert len(curves) == full.n_iter_ - 1 >= 2
+    assert curves[-1]["train_loss"] == full.loss_history_[: len(curves[-1]["train_loss"])]
+    cut = MedianLVQ(**options, callbacks=(lambda history: True,)).fit(X, y)
+    assert cut.n_iter_ == 1 and cut.cost_ > full.cost_
+
+
+def test_where_it_starts_may_be_given(clouds):
+    """As rows of X, or as points that stand for the nearest row of their class."""
+    X, y = clouds
+    rows = np.concatenate([np.flatnonzero(y == label)[[4, 9]] for label in np.unique(y)])
+    D, start = cdist(X, X), set_cost(cdist(X, X), y, rows, Sigmoid())
+    by_row = MedianLVQ(1).fit(X, y, initial_prototypes=rows)
+    assert by_row.loss_history_[0] == pytest.approx(start)
+    assert len(by_row.prototype_indices_) == 6
+    near = X[rows] + 1e-6
+    by_point = MedianLVQ(1).fit(X, y, initial_prototypes=(near, y[rows]))
+    np.testing.assert_array_equal(by_point.prototype_indices_, by_row.prototype_indices_)
+    given = MedianLVQ(1, metric="precomputed").fit(D, y, initial_prototypes=rows)
+    assert given.loss_history_[0] == pytest.approx(start)
+    # Rows of weight 0 are left out; what is given counts all rows.
+    weight = np.ones(len(y))
+    weight[:4] = 0
+    weighted = MedianLVQ(1, max_sweeps=50).fit(X, y, weight, rows[rows >= 4])
+    kept = weight > 0
+    place = [np.flatnonzero(np.flatnonzero(kept) == row)[0] for row in rows[rows >= 4]]
+    first = set_cost(cdist(X[kept], X[kept]), y[kept], place, Sigmoid())
+    assert weighted.loss_history_[0] == pytest.approx(first)
+    with pytest.raises(ValueError, match="whose weight is above 0"):
+        MedianLVQ(1).fit(X, y, weight, [0, 1, 2])
+    with pytest.raises(ValueError, match="must be rows of X, of shape"):
+        MedianLVQ(metric="precomputed").fit(D, y, initial_prototypes=(near, y[rows]))
 
 
 def test_numbers_of_prototypes_by_label(clouds):

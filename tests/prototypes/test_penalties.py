@@ -36,6 +36,23 @@ def test_diversity_is_the_log_determinant_of_every_class(seed, labels, dimension
     assert bool(tensor.grad.isfinite().all())
 
 
+@pytest.mark.parametrize("loss", [prototype_diversity_loss, orthogonality_loss])
+@pytest.mark.parametrize(
+    "labels",
+    [["ash", "oak", "ash", "oak"], [True, False, True, False], [0.5, -1, 0.5, -1]],
+    ids=["text", "bool", "float"],
+)
+def test_any_labels_and_arrays_of_either_kind(loss, labels):
+    p = np.random.default_rng(0).normal(size=(4, 3))
+    numbers = torch.tensor([7, -2, 7, -2])
+    expected = float(loss(torch.from_numpy(p), numbers))
+    for names in (labels, np.array(labels), np.array(labels, dtype=object)):
+        found = loss(p, names)
+        assert isinstance(found, np.ndarray) and float(found) == pytest.approx(expected)
+        assert float(loss(torch.from_numpy(p), names)) == pytest.approx(expected)
+    assert float(loss(p, numbers.numpy())) == pytest.approx(expected)
+
+
 def test_diversity_takes_series_and_images():
     p = torch.randn(5, 2, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     labels = torch.tensor([1, 1, 0, 0, 0])
@@ -190,7 +207,7 @@ def test_bad_arguments_are_named(function):
         for bad in [*NOT_NUMBERS.values(), None, -1.0]:
             refuses(name, function, **GOOD[function] | {name: bad})
     if first == "prototypes":
-        for bad in ([0, 1], ["a", "b", "c"], [0.5, 1, 2], None):
+        for bad in ([0, 1], [[0], [1], [2]], torch.tensor([0.5, 1, 2]), None):
             refuses("labels", function, **GOOD[function] | {"labels": bad})
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_iris
 
+import contrafact as cf
 from contrafact.metrics import Reference
+from contrafact.prototypes import GLVQ
 from contrafact.report.sentences import outcome, sentence
 
 REACHED = {"proba": [[0.9, 0.1]], "cf_proba": [[0.2, 0.8]]}
@@ -270,3 +274,15 @@ def test_members_are_called_retrained_only_if_they_are(make, committee, words):
     result = make(np.zeros((1, 4)), np.eye(4)[:1], **REACHED, modality="row", info=info)
     result = replace(result, provenance={"options": {"committee": committee}})
     assert sentence(result, 0).endswith(f" 2 of 3 {words} models agree.")
+
+
+def test_a_prototype_model_says_how_far_other_decisions_are():
+    """Rounded down, so that what is said is true of the number that was proved."""
+    X, y = load_iris(return_X_y=True)
+    model = GLVQ(2, random_state=0).fit(X, y)
+    result = cf.PrototypeCounterfactual().fit(model, X, y).explain(X[::20])
+    for i in range(len(result)):
+        words = sentence(result, i)
+        told = re.search(r"No change shorter than ([\d.e-]+) \(Euclidean\)", words)
+        radius = float(result.info["robustness_radius"][i])
+        assert 0.998 * radius < float(told[1]) <= radius

@@ -29,6 +29,17 @@ def test_growth_takes_the_most_helpful_segment_each_time(open_tasks):
     assert gain.argsort(descending=True)[:3].tolist() == [1, 4, 2] and gain[3] == 0
 
 
+def test_a_share_of_the_segments_is_tried_in_each_round(open_tasks):
+    tasks = with_guides(open_tasks(steps, np.zeros((2, 1, 12)), 1))
+    grown = grow_mask(tasks, segment_ids((1, 12), 2), share=0.5)
+    rounds = (grown.copied_in >= 0).sum(1)
+    for row in range(2):
+        # half of 6, of 5, of 4, ... rounded up
+        asked = sum(-(-(6 - turn) // 2) for turn in range(int(rounds[row])))
+        assert int(tasks.oracle.meter.spent[row]) == asked
+        assert (grown.gain_alone[row] == 0).sum() >= 3
+
+
 def test_growth_stops_where_the_budget_does(open_tasks):
     budget = cf.Budget(calls=2 * (2 + 6))  # one round of six segments each
     tasks = with_guides(open_tasks(steps, np.zeros((2, 1, 12)), 1, budget=budget))

@@ -2,6 +2,7 @@
 
 from .blocks import ranks
 from .cell_states import progress_of
+from .effects import ParameterEffects, parameter_effects
 from .grid import Benchmark, Cell
 from .peers import TscfEvalPeer, WildboarPeer
 from .planted import Planted, planted_images, planted_series
@@ -14,6 +15,7 @@ from .tradeoffs import correlations, pareto_front, scalarize, sensitivity
 __all__ = [
     "Benchmark",
     "Cell",
+    "ParameterEffects",
     "Planted",
     "Store",
     "TscfEvalPeer",
@@ -23,6 +25,7 @@ __all__ = [
     "localization",
     "nemenyi",
     "optimality_gap",
+    "parameter_effects",
     "pareto_front",
     "planted_images",
     "planted_series",

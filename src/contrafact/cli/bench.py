@@ -1,4 +1,4 @@
-"""The commands `contrafact bench run`, `resume`, `status` and `report`."""
+"""The commands `contrafact bench run`, `resume`, `status`, `report` and `sensitivity`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .bench_sensitivity import bench_sensitivity
 from .console import print_message, print_table, print_text
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ CELLS_FAILED = 1
 bench = typer.Typer(
     help="Run a grid of data sets, classifiers and explainers.", no_args_is_help=True
 )
+
+bench.command("sensitivity")(bench_sensitivity)
 
 Folder = Annotated[Path, typer.Argument(help="Folder that keeps the finished cells.")]
 Jobs = Annotated[int, typer.Option(help="Cells at a time on this machine; -1: as many as cores.")]

@@ -12,11 +12,12 @@ from typing_extensions import override
 
 from ..deprecation import renamed_parameters
 from ..engine import Candidates, Tags, Tasks
+from ..engine.request import RULES as REQUEST_RULES
 from ..guides import Guide
 from ..numerics import ceil_div, fold_in, row_seeds, row_uniform
 from ..search import Adam, Optimum, Point, Stop, accepted_from, grow_mask, minimize, segment_ids
 from ..search.segments import count_segments
-from ..validation import Boolean, OneOf, Real
+from ..validation import Boolean, Nothing, OneOf, Real
 from .support.guided import (
     GUIDE_RULE,
     METRIC_RULE,
@@ -48,6 +49,9 @@ class CELS(GuidedExplainer):
     smallest mask that restores it. The full mask is n itself, which the model puts in c, so there
     is always a valid answer.
 
+    Where P(c) is saturated its slope vanishes; there the search climbs on softmax(score / T)
+    instead, see `temperature`. `info["loss"]` is the loss above, with the model's own P(c).
+
     In models without gradients the mask is grown segment by segment, by the largest gain in P(c):
     this takes a hundredth of the model rows of finite differences, and copies less.
 
@@ -72,7 +76,7 @@ class CELS(GuidedExplainer):
     tolerance : float, default=1e-4
         At P(c) >= tau it also stops when the loss changes by less than this.
     threshold : float, default=0.5
-        Where the scaled map is cut, in [0, 1).
+        Where the scaled map is cut, between 0 and 1.
     init : {"small", "uniform"}, default="small"
         Start θ at U(0, 0.01) or at U(0, 1).
     binarize : bool, default=True
@@ -86,6 +90,14 @@ class CELS(GuidedExplainer):
         Distance of the neighbor and of the median.
     n_segments : int, default=16
         Segments of the map in models without gradients.
+    gradient_subsample : float, optional
+        Share of the segments, drawn anew, that is tried in each round in models without gradients;
+        default: all.
+    temperature : float, optional
+        T of the softmax that is climbed on where it exceeds P(c); 1 leaves P(c) as it is. Default:
+        per row, so that the instance itself is at odds of exp(-3). For models with gradients.
+    random_state : int, optional
+        Seed of every `explain` that is given none; default: 0.
 
     References
     ----------
@@ -110,23 +122,27 @@ class CELS(GuidedExplainer):
         "tau": Real(above=0, at_most=1),
         "patience": STEPS,
         "tolerance": Real(at_least=0),
-        "threshold": Real(at_least=0, below=1),
+        "threshold": Real(above=0, below=1),
         "init": OneOf("small", "uniform"),
         "binarize": Boolean(),
         "shared_mask": Boolean(),
         "guide": GUIDE_RULE,
         "metric": METRIC_RULE,
         "n_segments": COUNT,
+        "gradient_subsample": Real(above=0, at_most=1) | Nothing(),
+        "temperature": Real(at_least=1e-6, at_most=1e6) | Nothing(),
+        "random_state": REQUEST_RULES["random_state"],
     }
     old_values = {"guide": OLD_GUIDE_NAMES}
     info_keys = {
         "saliency": "learned map θ",
         "mask": "what was copied: the map after the cut",
         "guide_index": "reference row of the neighbor",
+        "k_index": "number of the counterfactual among the k of its instance",
         "iterations": "steps taken",
         "converged": "whether the search stopped before the last step",
         "target_prob": "P(c) before the cut",
-        "loss": "loss before the cut",
+        "loss": "loss of the map, before the cut",
         "mask_density": "share of the values that were copied",
     }
 
@@ -155,6 +171,9 @@ class CELS(GuidedExplainer):
         guide: GuideKind | Guide = "neighbor",
         metric: Metric = "euclidean",
         n_segments: int = 16,
+        gradient_subsample: float | None = None,
+        temperature: float | None = None,
+        random_state: int | None = None,
     ) -> None:
         self.max_coeff = max_coeff
         self.budget_coeff = budget_coeff
@@ -172,6 +191,9 @@ class CELS(GuidedExplainer):
         self.guide = guide
         self.metric = metric
         self.n_segments = n_segments
+        self.gradient_subsample = gradient_subsample
+        self.temperature = temperature
+        self.random_state = random_state
 
     @override
     @classmethod
@@ -186,6 +208,10 @@ class CELS(GuidedExplainer):
         return make_guide(self.guide, self.metric)
 
     @override
+    def _default_seed(self) -> int:
+        return 0 if self.random_state is None else self.random_state
+
+    @override
     def _explain(self, tasks: Tasks) -> Candidates:
         found = self._learn_saliency(tasks)
         tasks = tasks.attach(saliency=found.code)
@@ -195,10 +221,11 @@ class CELS(GuidedExplainer):
             saliency=found.code.expand(-1, *tasks.shape),
             mask=mask.expand(-1, *tasks.shape),
             guide_index=tasks.guide_index,
+            k_index=tasks.rank,
             iterations=found.iterations,
             converged=found.converged,
             target_prob=found.p_target,
-            loss=found.loss,
+            loss=self._loss(found.code.double(), found.p_target),
             mask_density=(mask > 0).double().flatten(1).mean(1),
         )
 
@@ -228,7 +255,7 @@ class CELS(GuidedExplainer):
             return tasks.project(torch.lerp(tasks.x, tasks.guide, theta[:, segment]))
 
         def loss(point: Point) -> Tensor:
-            return self._loss(point, segment)
+            return self._loss(point.theta[:, segment], point.p_target)
 
         stop = Stop(
             self.tau,
@@ -237,19 +264,28 @@ class CELS(GuidedExplainer):
             self.max_iter,
         )
         step = Adam(self.learning_rate)
-        found = minimize(tasks, start, blend, loss, step, stop, clamp=(0.0, 1.0))
-        return replace(found, code=found.code[:, segment])
+        found = minimize(
+            tasks,
+            start,
+            blend,
+            loss,
+            step,
+            stop,
+            clamp=(0.0, 1.0),
+            temperature=self.temperature,
+        )
+        never_asked = found.iterations == 0
+        p_target = found.p_target.masked_fill(never_asked, torch.nan)
+        return replace(found, code=found.code[:, segment], p_target=p_target)
 
-    def _loss(self, point: Point, segment: Tensor) -> Tensor:
-        theta = point.theta[:, segment]
+    def _loss(self, theta: Tensor, p_target: Tensor) -> Tensor:
+        """Compute the loss (n,) of maps (n, channels, length) whose blends have some P(c)."""
         budget = theta.abs().flatten(1).mean(1)
         steps = theta.diff(dim=-1).abs().pow(self.tv_beta).flatten(1)
         # Series of one point have no steps, whose mean would be NaN.
         variation = steps.sum(1) / max(1, steps.shape[1])
         return (
-            self.max_coeff * (1 - point.p_target)
-            + self.budget_coeff * budget
-            + self.tv_coeff * variation
+            self.max_coeff * (1 - p_target) + self.budget_coeff * budget + self.tv_coeff * variation
         )
 
     def _start(self, tasks: Tasks, segment: Tensor) -> Tensor:
@@ -271,7 +307,8 @@ class CELS(GuidedExplainer):
     def _grow(self, tasks: Tasks) -> Optimum:
         """Rank segments: copied ones above 1/2, the earlier the higher; others by their gain."""
         segment = self._segments(tasks)
-        grown = grow_mask(tasks, segment, spare=SPARE)
+        share = 1.0 if self.gradient_subsample is None else self.gradient_subsample
+        grown = grow_mask(tasks, segment, spare=SPARE, share=share)
         gain = grown.gain_alone
         low = gain.amin(1, keepdim=True)
         high = gain.amax(1, keepdim=True)
@@ -282,9 +319,17 @@ class CELS(GuidedExplainer):
         found = Optimum.start(theta[:, segment])
         found.iterations = copied.sum(1)
         found.converged[:] = True
-        found.loss[:] = torch.nan  # no loss was minimized
-        found.p_target[:] = torch.nan
+        found.p_target = self._probability(tasks, found.code)
         return found
+
+    def _probability(self, tasks: Tasks, theta: Tensor) -> Tensor:
+        """Ask for P(c | x') of soft blends; NaN where the budget does not allow it."""
+        p_target = torch.full_like(tasks.goal, torch.nan, dtype=torch.float64)
+        able = tasks.affords(SPARE)
+        asking = tasks.take(able)
+        x_cf = asking.project(torch.lerp(asking.x, asking.guide, theta[able]))
+        p_target[able] = asking.p_target(asking.ask(x_cf, remember=False))
+        return p_target
 
     # --- from the map to the edit
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -13,12 +14,14 @@ from ..engine.constraints import TABLE_KINDS
 from ..geometry.dual_problem import Norm
 from ..guides import NearestUnlikeNeighbor
 from ..models.classifier import Array
+from ..prototypes.robustness import decision_radius
 from ..search import smallest_level
 from ..validation import OneOf
 from .support.displacements import choose_shortest, displace, least_of_group, length
 from .support.explainer import Explainer
 from .support.feasible_guides import feasible_guides, table_limits
 from .support.leads import Leads
+from .support.prototype_confidence import Confidence, solve_confident
 from .support.prototype_linearization import solve_linearized
 from .support.prototype_model import unwrap_prototype_model
 from .support.prototype_problem import (
@@ -51,12 +54,15 @@ class PrototypeCounterfactual(Explainer):
 
     and each problem is solved exactly, bounds and frozen values included; a dual solution proves
     it. Where every prototype has its own metric, the set is curved: it is linearized again and
-    again, the search ends at a point that no small change improves, and nothing is proved.
+    again, and the search ends at a point that no small change improves. The conditions taken one by
+    one have exact distances in l2, whose largest is the lower bound: the result is certified where
+    a single one of them decides, and otherwise the gap says how much shorter it could be.
 
     Takes the models of `contrafact.prototypes` that have a metric, alone or in a pipeline behind
     scalers. A `confidence` asks for d(x', w_k) − d(x', w_j) large enough, also for instances that
-    are in the target class already. With two classes that is exact; with more, the result lies
-    between the solutions for what is needed and for what is enough. Where the confidence cannot be
+    are in the target class already. That is exact: with two classes in one step, with more by cuts
+    of a convex set; with local metrics and more than two classes the result lies between the
+    solutions for what is needed and for what is enough. Where the confidence cannot be
     reached, the smallest change for the decision alone is returned. A model whose probabilities are
     not a softmax of squared distances, such as `MedianLVQ`, gets that in any case.
 
@@ -107,6 +113,8 @@ class PrototypeCounterfactual(Explainer):
         "lower_bound": "no counterfactual is nearer; for the second and later of k, none that is "
         "nearest to the same prototype",
         "gap": "distance − lower_bound",
+        "robustness_radius": "no change of x that is shorter, in l2 and in any direction, changes "
+        "the decision of the model",
         "certified": "whether the gap is at most 1e-6 (of the distance, where that is above 1)",
     }
 
@@ -150,7 +158,19 @@ class PrototypeCounterfactual(Explainer):
                 found.append(self._decision_alone(part, nearest))
             part.finished(len(part))
         candidates = Candidates.concat(found)
-        return candidates if tasks.space is None else self._fall_back(instances, candidates)
+        if tasks.space is not None:
+            candidates = self._fall_back(instances, candidates)
+        return self._with_radius(candidates)
+
+    def _with_radius(self, found: Candidates) -> Candidates:
+        """Report how far each instance is from any other decision."""
+        radius = decision_radius(
+            found.tasks.x.double().flatten(1),
+            self.prototypes_.w,
+            self.prototypes_.owner,
+            self.prototypes_.omega,
+        )
+        return replace(found, info={**found.info, "robustness_radius": radius})
 
     def _fall_back(self, tasks: Tasks, found: Candidates) -> Candidates:
         """Take the nearest row of the reference data for rows of a table that have no answer."""
@@ -192,7 +212,7 @@ class PrototypeCounterfactual(Explainer):
         n_classes = len(self.classifier_.classes)
         leads = Leads.of(confidence, self.temperature_, n_classes)
         found = self._shortest_displacements(tasks, leads, confidence)
-        if leads.differ:
+        if leads.differ and self.prototypes_.is_local:
             _, x_cf = smallest_level(found, _between, STEPS)
         else:
             x_cf = displace(found, found["delta"])
@@ -253,6 +273,11 @@ class PrototypeCounterfactual(Explainer):
         problems = Problems.of(pairs)
         needed = self._solve(problems, leads.needed)
         enough = self._solve(problems, leads.enough) if leads.differ else needed
+        if leads.differ and not self.prototypes_.is_local:
+            assert confidence is not None and self.temperature_ is not None
+            wanted = Confidence(confidence, self.temperature_)
+            enough = solve_confident(self.prototypes_, problems, self.norm, wanted, needed, enough)
+            needed = enough
 
         chosen, rank = choose_shortest(
             enough.delta,

@@ -2,22 +2,58 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..engine import Constraints
+import numpy as np
+
+from ..data.arrays import as_real
+from ..engine import Budget, Constraints
+from ..engine.request import SEED
 from ..models import Classifier, as_classifier
-from ..validation import Instance, Nothing, OneOf, check_parameters
+from ..models.classifier import Array
+from ..validation import Boolean, Instance, Nothing, OneOf, Real, Rule, Satisfies, check_parameters
+from .baselines import LineSearch
+from .cels import CELS
+from .comte import CoMTE
+from .glacier import Glacier
 from .graft import Graft
+from .growing_spheres import GrowingSpheres
+from .method_trials import Trial, try_methods
+from .nativeguide import NativeGuide
+from .nice import NICE
 from .prototype_counterfactual import PrototypeCounterfactual
 from .support.explainer import Explainer
 from .support.prototype_model import is_prototype_model
+from .svce import SVCE
 
 MODALITIES = ("series", "image", "row")
-RULES = {
+WEIGHTS = {"change": 1.0, "stretches": 1.0, "survival": 1.0}
+
+
+def _are_weights(value: Any) -> bool:
+    """Return whether the value maps some of the three names to weights, one above 0."""
+    if not isinstance(value, Mapping) or not set(value) <= set(WEIGHTS):
+        return False
+    weight = Real(at_least=0, at_most=1e9)
+    return all(map(weight.accepts, value.values())) and sum(value.values()) > 0
+
+
+RULES: dict[str, Rule] = {
     "modality": OneOf(*MODALITIES),
     "constraints": Nothing() | Instance(Constraints),
+    "measure": Boolean(),
+    "weights": Nothing()
+    | Satisfies(
+        _are_weights,
+        "a dictionary with weights of 'change', 'stretches' and 'survival', at least 0, not all 0",
+    ),
+    "budget": Nothing() | Instance(Budget),
+    "random_state": SEED,
 }
+#: rows on which methods are tried where none are given
+HANDFUL = 8
 #: Donors of an image: a patch has to fit where it is put, so more images are tried than of series.
 IMAGE_DONORS = 48
 
@@ -33,12 +69,15 @@ class Recommendation:
     options : dict
         Options to pass to `Explainer.explain`; empty where the method needs none.
     reason : str
-        One sentence that says why, and what the answers withstand.
+        Why, and what the answers withstand; where methods were tried, what each of them did.
+    trials : tuple of Trial, default=()
+        What was measured, where methods were tried.
     """
 
     method: Explainer
     options: dict[str, Any]
     reason: str
+    trials: tuple[Trial, ...] = ()
 
     def __repr__(self) -> str:
         settings = [f"{name}={value!r}" for name, value in self.options.items()]
@@ -46,12 +85,23 @@ class Recommendation:
 
 
 def recommend(
-    classifier: Any, modality: str, constraints: Constraints | None = None
+    classifier: Any,
+    modality: str,
+    constraints: Constraints | None = None,
+    *,
+    measure: bool = False,
+    X: Any = None,
+    y: Any = None,
+    instances: Any = None,
+    weights: Mapping[str, float] | None = None,
+    budget: Budget | None = None,
+    random_state: int = 0,
 ) -> Recommendation:
     """Choose a method and its settings for a model and a kind of data.
 
     `contrafact.explain` and `contrafact explain` use it when no method is named. The model is not
-    evaluated and nothing is fitted.
+    evaluated and nothing is fitted, unless `measure` is true: then a few methods are tried on a
+    handful of rows, those that do well more often (a softmax bandit), and the best is chosen.
 
     Parameters
     ----------
@@ -61,6 +111,19 @@ def recommend(
         The kind of data.
     constraints : Constraints, optional
         Limits that the counterfactuals have to keep; the method supports their kinds.
+    measure : bool, default=False
+        Whether to try methods.
+    X, y : array, optional
+        Reference data to fit them to, with `measure`.
+    instances : array of shape (n, ...), optional
+        Rows to try them on; default: 8 rows of X.
+    weights : dict, optional
+        What matters, by name: "change" (few values), "stretches" (few places), "survival" (the
+        class is kept under noise); default: all equally.
+    budget : Budget, optional
+        Limits of all trials together; default: 20 seconds.
+    random_state : int, default=0
+        Seed of the trials.
 
     Returns
     -------
@@ -70,7 +133,7 @@ def recommend(
     Raises
     ------
     ValueError
-        If the modality is unknown.
+        If the modality is unknown, or `measure` has no data.
     TypeError
         If `constraints` is not a Constraints object, or the model is of no known kind.
 
@@ -95,10 +158,105 @@ def recommend(
     >>> explainer = recommendation.method.fit(model, X_train, y_train)
     >>> bool(explainer.explain(X_test[:4], **recommendation.options).valid.all())
     True
+    >>> recommend(model, "series", measure=True, X=X_train, y=y_train, weights={"change": 1}).reason
+    '... did best in ... trials, which took ... model rows. Mean reward, from 0 to 1: ...'
     """
-    values = {"modality": modality, "constraints": constraints}
+    values = {
+        "modality": modality,
+        "constraints": constraints,
+        "measure": measure,
+        "weights": weights,
+        "budget": budget,
+        "random_state": random_state,
+    }
     check_parameters("recommend", RULES, values)
-    return _choose(as_classifier(classifier), modality, constraints)
+    wrapped = as_classifier(classifier)
+    if not measure:
+        given = {"X": X, "y": y, "instances": instances, "weights": weights, "budget": budget}
+        idle = [name for name, value in given.items() if value is not None]
+        if idle:
+            raise ValueError(f"{idle[0]} needs measure=True: else nothing is tried.")
+        return _choose(wrapped, modality, constraints)
+    if X is None or y is None:
+        raise ValueError("measure=True needs X and y, reference data to fit the methods to.")
+    trials = try_methods(
+        _candidates(wrapped, modality, constraints),
+        classifier,
+        (X, y),
+        _handful(X, instances, random_state),
+        WEIGHTS if weights is None else weights,
+        modality=modality,  # type: ignore[arg-type]  # checked above
+        constraints=constraints,
+        budget=budget,
+        random_state=random_state,
+    )
+    return _best(trials, _candidates(wrapped, modality, constraints))
+
+
+def _handful(X: Any, instances: Any, seed: int) -> Array:
+    """Return the rows to try methods on."""
+    if instances is not None:
+        rows = as_real(instances, "instances")
+        if len(rows.shape) < 2 or len(rows) == 0:
+            raise ValueError(f"instances has shape {rows.shape}. Accepted: one row or more.")
+        return rows
+    reference = as_real(X, "X")
+    if len(reference.shape) < 2 or len(reference) == 0:
+        raise ValueError(f"X has shape {reference.shape}. Accepted: one row or more.")
+    order = np.random.RandomState(seed % 2**32).permutation(len(reference))
+    return np.asarray(reference[order[:HANDFUL]])
+
+
+def _candidates(
+    classifier: Classifier, modality: str, constraints: Constraints | None
+) -> list[Explainer]:
+    """Return the methods worth trying; first the one that is recommended without a trial."""
+    first = _choose(classifier, modality, constraints).method
+    others: list[Explainer] = {
+        "series": [NativeGuide(), CELS(), Glacier()],
+        "image": [SVCE(), LineSearch()],
+        "row": [NICE(), CoMTE(), GrowingSpheres()],
+    }[modality]
+    if not isinstance(first, Graft):
+        others.insert(0, Graft())
+    return [first, *(method for method in others if _supports(type(method), constraints))]
+
+
+def _best(trials: list[Trial], methods: list[Explainer]) -> Recommendation:
+    """Recommend the method of the largest mean reward, and say what the others did."""
+    if not trials:
+        raise ValueError("budget left no time for a single trial; give it more.")
+    by_name: dict[str, list[Trial]] = {}
+    for trial in trials:
+        by_name.setdefault(trial.method, []).append(trial)
+    reward = {name: float(np.mean([t.reward for t in own])) for name, own in by_name.items()}
+    ranked = sorted(by_name, key=lambda name: -reward[name])
+    told = [f"{name} {reward[name]:.2f} ({_in_words(by_name[name])})" for name in ranked]
+    calls = sum(trial.calls for trial in trials)
+    reason = (
+        f"{ranked[0]} did best in {len(trials)} trials, which took {calls:,} model rows. Mean "
+        f"reward, from 0 to 1: {'; '.join(told)}."
+    )
+    left = [type(method).__name__ for method in methods]
+    untried = [name for name in left if name not in by_name]
+    if untried:
+        reason += f" The budget left no time for {', '.join(untried)}."
+    chosen = next(method for method in methods if type(method).__name__ == ranked[0])
+    return Recommendation(chosen, {}, reason, tuple(trials))
+
+
+def _in_words(trials: list[Trial]) -> str:
+    """Describe what a method did on its rows."""
+    reached = [trial for trial in trials if trial.valid]
+    if not reached:
+        return f"no class reached in {len(trials)}"
+    change = np.mean([trial.change for trial in reached])
+    stretches = np.mean([trial.stretches for trial in reached])
+    survival = np.mean([trial.survival for trial in reached])
+    return (
+        f"{len(reached)} of {len(trials)} reached, {change:.0%} changed in {stretches:.1f} places, "
+        f"kept under noise {survival:.0%}"
+    )
 
 
 def _choose(

@@ -28,6 +28,7 @@ from .support.option_rules import COUNT, RATE, STEPS, WEIGHT
 PRESETS: dict[str, dict[str, Any]] = {
     "library": {
         "autoencoder": "cnn",
+        "centroids": "predictions",
         "n_centroids": 3,
         "max_iter": 500,
         "noise_mean": 0.0,
@@ -36,9 +37,12 @@ PRESETS: dict[str, dict[str, Any]] = {
         "residual": True,
         "shorten": True,
         "doubling": 50,
+        "denoise": True,
+        "fallback": True,
     },
     "paper": {
         "autoencoder": "lstm",
+        "centroids": "labels",
         "n_centroids": 1,
         "max_iter": 10_000,
         "noise_mean": -1.0,
@@ -47,6 +51,8 @@ PRESETS: dict[str, dict[str, Any]] = {
         "residual": False,
         "shorten": False,
         "doubling": 0,
+        "denoise": False,
+        "fallback": False,
     },
 }
 #: numbers of network weights searched at once; more tasks take turns, which changes no result
@@ -66,7 +72,7 @@ class TSNUC(FallbackExplainer):
 
     The search may end short of c, since a decoded centroid need not be in its class (`fit` warns
     then). Such instances take the line to their nearest unlike neighbor, reported in
-    `info["fallback"]`.
+    `info["fallback"]`, unless `fallback` is False.
 
     Parameters
     ----------
@@ -75,12 +81,12 @@ class TSNUC(FallbackExplainer):
         code. "predict_only": λ₁ = 0, the model is only asked whether to stop. "auto": "gradient"
         where the model has gradients, else "predict_only".
     preset : {"library", "paper"}, default="library"
-        Values of all parameters left at None.
+        Values of all parameters left at None: ours, or all of the paper's choices.
     autoencoder : Autoencoder, {"cnn", "lstm"} or None
         A trained one, or the kind to train at fit.
     max_epochs : int, default=500
         Largest number of epochs of that training.
-    centroids : {"predictions", "labels", "prototypes"}, default="predictions"
+    centroids : {"predictions", "labels", "prototypes"}, optional
         Means over the classes the model sees, over those of `y`, or prototypes that a GLVQ learns
         in the code to tell apart the classes the model sees.
     n_centroids : int, optional
@@ -94,7 +100,7 @@ class TSNUC(FallbackExplainer):
     max_iter : int, optional
         Largest number of steps.
     noise_mean, noise_std : float, optional
-        Of the noise added to ẑ; an instance that changes class with noise is tried without.
+        Of the noise added to ẑ.
     feedback : bool, optional
         Whether F is fed its own last ẑ instead of z.
     residual : bool, optional
@@ -104,6 +110,10 @@ class TSNUC(FallbackExplainer):
     doubling : int, optional
         λ₁ doubles every so many steps, so that no instance rests at a centroid that the model does
         not accept; 0: never.
+    denoise : bool, optional
+        Whether an instance that changes class with noise is tried without.
+    fallback : bool, optional
+        Whether instances that do not reach c take the line to their nearest unlike neighbor.
     skip : bool, default=False
         F(z) = z + network(z), which begins as the identity and needs no training.
 
@@ -124,7 +134,7 @@ class TSNUC(FallbackExplainer):
         "preset": OneOf(*PRESETS),
         "autoencoder": Nothing() | OneOf("cnn", "lstm") | Instance(Autoencoder),
         "max_epochs": STEPS,
-        "centroids": OneOf("predictions", "labels", "prototypes"),
+        "centroids": OneOf("predictions", "labels", "prototypes") | Nothing(),
         "n_centroids": Nothing() | COUNT,
         "beta": Real(at_least=1e-6, at_most=1e6),
         "lambda_model": WEIGHT,
@@ -138,6 +148,8 @@ class TSNUC(FallbackExplainer):
         "residual": Nothing() | Boolean(),
         "shorten": Nothing() | Boolean(),
         "doubling": Nothing() | Integer(at_least=0, at_most=1_000_000),
+        "denoise": Nothing() | Boolean(),
+        "fallback": Nothing() | Boolean(),
         "skip": Boolean(),
     }
     info_keys = {
@@ -157,7 +169,7 @@ class TSNUC(FallbackExplainer):
         preset: Literal["library", "paper"] = "library",
         autoencoder: Autoencoder | Literal["cnn", "lstm"] | None = None,
         max_epochs: int = 500,
-        centroids: Literal["predictions", "labels", "prototypes"] = "predictions",
+        centroids: Literal["predictions", "labels", "prototypes"] | None = None,
         n_centroids: int | None = None,
         beta: float = 1.0,
         lambda_model: float = 0.05,
@@ -171,6 +183,8 @@ class TSNUC(FallbackExplainer):
         residual: bool | None = None,
         shorten: bool | None = None,
         doubling: int | None = None,
+        denoise: bool | None = None,
+        fallback: bool | None = None,
         skip: bool = False,
     ) -> None:
         self.mode = mode
@@ -191,6 +205,8 @@ class TSNUC(FallbackExplainer):
         self.residual = residual
         self.shorten = shorten
         self.doubling = doubling
+        self.denoise = denoise
+        self.fallback = fallback
         self.skip = skip
 
     @override
@@ -214,11 +230,12 @@ class TSNUC(FallbackExplainer):
                 "mode='gradient' needs a model with gradients; this one has none. Use "
                 "'predict_only' or 'zeroth_order'."
             )
-        if self.centroids == "labels" and y is None:
-            raise ValueError("centroids='labels' needs y.")
+        kind = self._setting("centroids")
+        if kind == "labels" and y is None:
+            raise ValueError("centroids='labels', also that of preset='paper', needs y.")
         super()._fit(X, y)
         column = self.guide_.candidate_class_
-        if self.centroids == "labels":
+        if kind == "labels":
             classes = self.classifier_.classes.tolist()
             own = [classes.index(label) for label in np.asarray(y).tolist()]
             column = torch.tensor(own, device=X.device)
@@ -232,7 +249,7 @@ class TSNUC(FallbackExplainer):
             column,
             self._setting("n_centroids"),
             self.beta,
-            learned=self.centroids == "prototypes",
+            learned=kind == "prototypes",
         )
         self.network_ = CodeNetwork.fit(
             self.latent_.codes,
@@ -275,7 +292,10 @@ class TSNUC(FallbackExplainer):
         instances_at_once = max(1, MAX_WEIGHTS // (tasks.k * self.network_.size))
         parts = tasks.split(tasks.k * instances_at_once)
         found = Candidates.concat([self._move_codes(part) for part in parts])
-        x_cf, fallback = self._fall_back(tasks, found.x)
+        x_cf = found.x
+        fallback = torch.zeros_like(tasks.row, dtype=torch.bool)
+        if self._setting("fallback"):
+            x_cf, fallback = self._fall_back(tasks, x_cf)
         return tasks.candidates(x_cf, fallback=fallback, **found.info)
 
     def _move_codes(self, tasks: Tasks) -> Candidates:
@@ -349,7 +369,7 @@ class TSNUC(FallbackExplainer):
     ) -> Tensor:
         """Return the codes found, without their noise where the model accepts that too."""
         end = found.code
-        if not moving.has_noise:
+        if not (moving.has_noise and self._setting("denoise")):
             return end
         tried = found.converged & tasks.affords()
         trying = tasks.take(tried)

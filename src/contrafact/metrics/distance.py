@@ -72,6 +72,24 @@ class RMSE(Metric):
         return np.asarray(np.sqrt(squares.mean(axis=1)))
 
 
+class Proximity(Metric):
+    """√Σ (x' − x)² / T, with T the number of time steps, as in TS-NUC.
+
+    References
+    ----------
+    Ghosh, Jain, Parida, Das: Nearest unlike cluster counterfactuals for time series. ICPR 2024.
+    """
+
+    name = "proximity"
+    direction = "min"
+    modalities = ("series",)
+
+    @override
+    def compute(self, result: Counterfactuals, inputs: MetricInputs) -> Array:
+        n_steps = instance_shape(result)[-1]
+        return np.asarray(np.linalg.norm(absolute_change(result), axis=1) / n_steps)
+
+
 class DTW(Metric):
     """√Σ (x'(s) − x(t))² along the best warping path, all channels warped together.
 
@@ -126,7 +144,16 @@ class RelativeDistance(Metric):
         return np.asarray(np.linalg.norm(x_cf - x, axis=1) / unlike)
 
 
-DISTANCE: tuple[type[Metric], ...] = (L1, L2, LInf, MAE, RMSE, DTW, RelativeDistance)
+DISTANCE: tuple[type[Metric], ...] = (
+    L1,
+    L2,
+    LInf,
+    MAE,
+    RMSE,
+    Proximity,
+    DTW,
+    RelativeDistance,
+)
 
 
 def nearest(

@@ -13,6 +13,7 @@ from .penalties import (
     sparse_relevance_proximal,
 )
 from .regularizers import Diversity, Orthogonality, RelevanceFloor, SparseRelevance
+from .robustness import robustness_radius
 from .soft import CELVQ, RSLVQ
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "elastic_net_proximal",
     "orthogonality_loss",
     "prototype_diversity_loss",
+    "robustness_radius",
     "select_diverse",
     "sparse_relevance_proximal",
 ]

@@ -15,8 +15,9 @@ from ..nn.networks import NETWORKS, build_network
 from ..validation import Boolean, Instance, Integer, Nothing, OneOf, Rule
 from .estimator import Array
 from .gradient_rules import accept_old_names
-from .layers import Euclidean, squared_distance
+from .layers import DistanceFunction, Euclidean, call_distance, squared_distance
 from .lvq import GLVQ
+from .training_rows import Scaling
 
 #: default networks, by the number of axes of an instance
 BACKBONES = {1: "mlp", 2: "fcn", 3: "smallcnn"}
@@ -39,6 +40,8 @@ class Embedded(Euclidean):
         Data come as origin + scale · (what the network was trained on); default: 0.
     scale : float, default=1.0
         See `origin`.
+    function : function of two Tensors, default=squared_distance
+        The distance in the space of the network.
     """
 
     def __init__(
@@ -49,6 +52,7 @@ class Embedded(Euclidean):
         cosine: bool,
         origin: Tensor | None = None,
         scale: float = 1.0,
+        function: DistanceFunction = squared_distance,
     ) -> None:
         super().__init__(prototypes)
         self.backbone = backbone
@@ -56,6 +60,7 @@ class Embedded(Euclidean):
         self.cosine = cosine
         self.origin = origin
         self.scale = scale
+        self.function = function
 
     @override
     def train(self, mode: bool = True) -> Embedded:
@@ -81,7 +86,7 @@ class Embedded(Euclidean):
         if self.cosine:
             z = nn.functional.normalize(z, dim=1)
             w = nn.functional.normalize(w, dim=1)
-        return squared_distance(z, w)
+        return call_distance(self.function, z, w)
 
     @override
     def placed(self, center: Tensor, scale: float) -> Embedded:
@@ -94,6 +99,7 @@ class Embedded(Euclidean):
             self.cosine,
             center,
             scale,
+            self.function,
         )
 
 
@@ -192,10 +198,11 @@ class DeepLVQ(GLVQ):
         return 1.0
 
     @override
-    def _make_layer(self, prototypes: Tensor) -> Euclidean:
+    def _make_layer(self, prototypes: Tensor, scaling: Scaling) -> Euclidean:
         if "backbone" in self.frozen:
             self._network.requires_grad_(False)
-        return Embedded(prototypes, self._network, self.shape_, self.cosine)
+        function = squared_distance if self.distance_fn is None else self.distance_fn
+        return Embedded(prototypes, self._network, self.shape_, self.cosine, function=function)
 
     @override
     def _groups(self, layer: Euclidean) -> dict[str, list[Tensor]]:

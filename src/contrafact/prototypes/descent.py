@@ -1,16 +1,17 @@
-"""Parts of a gradient descent that users choose: optimizers, schedules, averages."""
+"""Parts of a gradient descent that users choose: optimizers, lookahead, averages."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
-from ..validation import brief
+from ..validation import Integer, Real
+from .option_rules import read_options
 
 OPTIMIZERS = {
     "adam": torch.optim.Adam,
@@ -20,7 +21,6 @@ OPTIMIZERS = {
     "sgd": torch.optim.SGD,
 }
 DEFAULT_LEARNING_RATE = 0.05
-Scheduler = Callable[[torch.optim.Optimizer], Any]
 
 
 def make_optimizer(
@@ -88,56 +88,8 @@ def _require_one_evaluation(kind: Any) -> None:
         )
 
 
-def make_schedule(
-    choice: str | Scheduler | None,
-    optimizer: torch.optim.Optimizer,
-    n_epochs: int,
-) -> Callable[[float], None]:
-    """Build the function that adapts the step after an epoch.
-
-    Parameters
-    ----------
-    choice : {"cosine", "plateau"}, function of the optimizer, or None
-        Cosine annealing to zero, halving where the loss stops falling, a function that returns a
-        torch scheduler, or constant steps.
-    optimizer : torch optimizer
-        Whose steps are adapted.
-    n_epochs : int
-        Number of epochs, for "cosine".
-
-    Returns
-    -------
-    function of float
-        To be called after every epoch with its mean loss.
-    """
-    schedulers = torch.optim.lr_scheduler
-    if choice is None:
-        return lambda mean: None
-    if choice == "cosine":
-        scheduler: Any = schedulers.CosineAnnealingLR(optimizer, max(n_epochs, 1))
-    elif choice == "plateau":
-        scheduler = schedulers.ReduceLROnPlateau(optimizer, factor=0.5, patience=5)
-    else:
-        assert callable(choice)
-        try:
-            scheduler = choice(optimizer)
-        except TypeError as error:  # such as a torch class that needs more than the optimizer
-            raise TypeError(
-                "scheduler must be a function of the optimizer alone, got "
-                f"{brief(choice)}: {error}."
-            ) from error
-        if not hasattr(scheduler, "step"):
-            raise TypeError(
-                "scheduler must be a function that returns a torch scheduler, it returned "
-                f"{brief(scheduler)}."
-            )
-    if isinstance(scheduler, schedulers.ReduceLROnPlateau):
-        return lambda mean: scheduler.step(mean)
-    return lambda mean: scheduler.step()
-
-
 class Lookahead:
-    """Move the weights back half of the way they came, every k steps.
+    """Move the weights back part of the way they came, every k steps.
 
     Parameters
     ----------
@@ -145,6 +97,8 @@ class Lookahead:
         The parameters.
     k : int
         Steps between two moves, at least 1.
+    share : float, default=0.5
+        Share of the way that is kept, from 0 to 1.
 
     References
     ----------
@@ -155,11 +109,26 @@ class Lookahead:
         self,
         groups: Iterable[list[Tensor]],
         k: int,
+        share: float = 0.5,
     ) -> None:
         self.k = k
+        self.share = share
         self.count = 0
         self.fast = [parameter for group in groups for parameter in group]
         self.slow = [parameter.detach().clone() for parameter in self.fast]
+
+    @classmethod
+    def of(
+        cls,
+        groups: Iterable[list[Tensor]],
+        choice: int | Mapping[str, Any] | None,
+    ) -> Lookahead | None:
+        """Read the option `lookahead`: the steps, or a dictionary with `sync_period` and more."""
+        if choice is None:
+            return None
+        if not isinstance(choice, Mapping):
+            return cls(groups, choice)
+        return cls(groups, choice.get("sync_period", 6), choice.get("slow_step_size", 0.5))
 
     @torch.no_grad()
     def __call__(self) -> None:
@@ -167,8 +136,19 @@ class Lookahead:
         self.count += 1
         if self.count % self.k == 0:
             for slow, fast in zip(self.slow, self.fast, strict=True):
-                slow.lerp_(fast, 0.5)
+                slow.lerp_(fast, self.share)
                 fast.copy_(slow)
+
+
+def check_lookahead(choice: Any) -> None:
+    """Refuse a dictionary for `lookahead` with other entries than `Lookahead.of` takes."""
+    if not isinstance(choice, Mapping):
+        return
+    accepted = {
+        "sync_period": Integer(at_least=1),
+        "slow_step_size": Real(above=0, at_most=1),
+    }
+    read_options("lookahead", choice, accepted, "a dictionary for it")
 
 
 def running_average(module: nn.Module, decay: float) -> AveragedModel:

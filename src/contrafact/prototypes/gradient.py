@@ -16,14 +16,14 @@ from ..deprecation import renamed_parameters
 from ..nn.loop import History
 from ..nn.networks import seeded
 from ..validation import Rule
-from .descent import Scheduler
 from .estimator import Array, Counts, generator
-from .gradient_rules import GRADIENT_RULES, OLD_NAMES, accept_old_names
-from .initial import Init, initial_prototypes
+from .gradient_rules import GRADIENT_RULES, OLD_NAMES, accept_old_names, check_combinations
+from .initial import Init, MakePrototypes, initial_prototypes
 from .layer_training import LayerTraining
 from .layered import LayeredClassifier
-from .layers import Euclidean, make_layer
+from .layers import Custom, DistanceFunction, Euclidean, make_layer
 from .regularizers import Regularizer
+from .schedules import Scheduler
 from .temperature import likely_temperature
 from .training_rows import Examples, Scaling, TrainingRows
 
@@ -43,17 +43,30 @@ class GradientLVQ(LayeredClassifier):
     ----------
     n_prototypes : int or dict from label to int, default=1
         Prototypes per class.
-    init : {"kmeans", "kmeans++", "random", "means"}, default="kmeans"
-        Where they start: k-means centers of every class, rows of the class far from each other,
-        random rows of the class, or the class mean. `fit` also takes given ones.
+    init : str or function, default="kmeans"
+        Where they start. In every class "kmeans": centers of k-means; "kmeans++": rows far from
+        each other; "random": random rows, with "noise" added to them; "means": around the mean;
+        "class_mean" and "class_conditional_mean": at the mean, one or several. Anywhere, in units
+        of the training: "normal", "uniform", "zeros", "ones", "fill". A function of (X, y,
+        prototypes per label, RandomState) returns prototypes and their labels. `fit` also takes
+        given ones.
+    init_options : dict, optional
+        `noise_std` of "noise" (0.1), `mean` and `std` of "normal" (0, 1), `low` and `high` of
+        "uniform" (-1, 1), `value` of "fill" (0).
     optimizer : str, torch optimizer class or torch optimizer, default="adam"
         "adam", "adamw", "nadam", "rmsprop", "sgd", a class, or an instance: its kind and settings
         are used, and `learning_rate` must be None.
     learning_rate : float, optional
         Length of a step, in training units; default: 0.05.
-    scheduler : {"cosine", "plateau"}, function or None, default="cosine"
-        How steps shrink: to zero along a cosine, by half where the loss stops falling, as the
-        torch scheduler that a function of the optimizer returns, or not at all.
+    scheduler : str, function or None, default="cosine"
+        How steps change from epoch to epoch: "cosine", "linear" or "polynomial" to zero,
+        "exponential", "piecewise" at milestones, "restarts" of the cosine, "plateau" by half where
+        the loss stops falling; "warmup_constant", "warmup_cosine" and "warmup_exponential" rise
+        first. Or as the torch scheduler that a function of the optimizer returns, or not at all.
+    scheduler_options : dict, optional
+        Arguments of a scheduler by name, those of torch: `T_max`, `eta_min`, `total_iters`,
+        `end_factor`, `power`, `gamma`, `milestones`, `T_0`, `T_mult`, `factor`, `patience`; and
+        `warmup` (epochs, a tenth) and `start_factor` (0.1). Default: what suits `max_iter`.
     max_iter : int, default=100
         Passes over the data.
     batch_size : int, optional
@@ -70,16 +83,24 @@ class GradientLVQ(LayeredClassifier):
         Decay of a running average of the weights, which is then what is kept; between 0 and 1.
     accumulate : int, default=1
         Batches whose gradients make one step.
-    lookahead : int, optional
-        Steps after which the weights go back half of the way they went; default: never.
+    lookahead : int or dict, optional
+        Steps after which the weights go back half of the way they went, or
+        {"sync_period": steps, "slow_step_size": share of the way that is kept}; default: never.
     frozen : tuple of str, default=()
         Groups of parameters that are not trained: "prototypes", "metric", "backbone".
-    mixed_precision : bool, default=False
-        Compute products in bfloat16; for dtype="float32" on a device that has it.
+    mixed_precision : bool, "bfloat16" or "float16", default=False
+        Compute products in bfloat16 (True is the same) or float16, the latter with gradients scaled
+        up on the way; for dtype="float32" on a device that has it.
     callbacks : tuple of functions, default=()
         Called with the curves so far after each epoch; a true answer ends the training.
     regularizers : tuple of Regularizer, default=()
         Terms from `contrafact.prototypes`, e.g. (Diversity(0.01),).
+    distance_fn : function of two Tensors, optional
+        From rows (n, features) and prototypes (K, features), in your units, to what takes the
+        place of the squared distances (n, K), at least 0 and differentiable; for models without a
+        learned metric. DeepLVQ calls it in the space of its network.
+    tol : float, optional
+        Stop when the mean loss of an epoch differs from the last by less; default: never.
     temperature : float, optional
         Of `predict_proba`, in units of the distances; default: the one that makes the training
         labels most probable.
@@ -106,10 +127,12 @@ class GradientLVQ(LayeredClassifier):
 
     n_prototypes: Counts = 1
     _: KW_ONLY
-    init: Init = "kmeans"
+    init: Init | MakePrototypes = "kmeans"
+    init_options: Mapping[str, float] | None = None
     optimizer: Any = "adam"
     learning_rate: float | None = None
-    scheduler: Literal["cosine", "plateau"] | Scheduler | None = "cosine"
+    scheduler: str | Scheduler | None = "cosine"
+    scheduler_options: Mapping[str, Any] | None = None
     max_iter: int = 100
     batch_size: int | None = None
     class_weight: Literal["balanced"] | Mapping[Any, float] | None = None
@@ -118,11 +141,13 @@ class GradientLVQ(LayeredClassifier):
     restore_best: bool = True
     ema: float | None = None
     accumulate: int = 1
-    lookahead: int | None = None
+    lookahead: int | Mapping[str, Any] | None = None
     frozen: tuple[str, ...] = ()
-    mixed_precision: bool = False
+    mixed_precision: bool | Literal["bfloat16", "float16"] = False
     callbacks: tuple[Callable[[History], bool | None], ...] = ()
     regularizers: tuple[Regularizer, ...] = ()
+    distance_fn: DistanceFunction | None = None
+    tol: float | None = None
     temperature: float | None = None
     dtype: Literal["float32", "float64"] = "float64"
     device: str = "cpu"
@@ -147,8 +172,6 @@ class GradientLVQ(LayeredClassifier):
         super().set_params(**params)
         return self
 
-    # --- what a model defines ---------------------------------------------------------------------
-
     @abstractmethod
     def _loss(
         self,
@@ -162,8 +185,11 @@ class GradientLVQ(LayeredClassifier):
         """Return the kind and the rank of the metric."""
         return "euclidean", None
 
-    def _make_layer(self, prototypes: Tensor) -> Euclidean:
+    def _make_layer(self, prototypes: Tensor, scaling: Scaling) -> Euclidean:
         """Build the layer to train, at its start."""
+        if self.distance_fn is not None:
+            origin = torch.from_numpy(scaling.center).to(prototypes)
+            return Custom(prototypes, self.distance_fn, origin, scaling.spread)
         kind, rank = self._metric()
         return make_layer(kind, rank, prototypes)
 
@@ -173,7 +199,7 @@ class GradientLVQ(LayeredClassifier):
 
     def _unit(self, spread: float) -> float:
         """Return what a distance of 1 in training is in the user's units."""
-        return spread**2
+        return 1.0 if self.distance_fn is not None else spread**2
 
     def _start_temperature(
         self,
@@ -198,8 +224,6 @@ class GradientLVQ(LayeredClassifier):
 
     def _finish(self, X: Array) -> None:
         """Derive further attributes from the training rows, after everything is learned."""
-
-    # --- fit --------------------------------------------------------------------------------------
 
     def fit(
         self,
@@ -244,10 +268,10 @@ class GradientLVQ(LayeredClassifier):
             watched = None if held is None else scaling.examples(held)
             places = self._embed(training.x)
             if initial_prototypes is None:
-                prototypes, owner = self._initial(places, rows, rng)
+                prototypes, owner = self._initial(places, rows, rng, scaling)
             else:
                 prototypes, owner = self._given(initial_prototypes, scaling)
-            layer = self._make_layer(prototypes).eval()
+            layer = self._make_layer(prototypes, scaling).eval()
             labels = torch.from_numpy(owner).to(self.device)
             unit = self._unit(scaling.spread)
             self._set_training_temperature(layer, labels, training, rows.weight, unit)
@@ -287,9 +311,15 @@ class GradientLVQ(LayeredClassifier):
         places: Tensor,
         rows: TrainingRows,
         rng: np.random.RandomState,
+        scaling: Scaling,
     ) -> tuple[Tensor, Array]:
         """Choose the first prototypes (K, D) and their classes (K,) as `init` says."""
         counts = self._counts(self.n_prototypes, rows.t)
+        if not isinstance(self.init, str):
+            X = rows.X.reshape(-1, *self.shape_)
+            wanted = dict(zip(self.classes_.tolist(), counts.tolist(), strict=True))
+            made = self.init(X, self.classes_[rows.t], wanted, rng)
+            return self._given(made, scaling, "what init returns")
         values = places.detach().cpu().double().numpy()
         found, owner = initial_prototypes(
             values,
@@ -298,6 +328,7 @@ class GradientLVQ(LayeredClassifier):
             self.init,
             rows.weight,
             rng,
+            self.init_options,
         )
         return torch.from_numpy(found).to(places), owner
 
@@ -305,13 +336,14 @@ class GradientLVQ(LayeredClassifier):
         self,
         prototypes: tuple[Any, Any],
         scaling: Scaling,
+        name: str = "initial_prototypes",
     ) -> tuple[Tensor, Array]:
         """Check prototypes to start from; returns them (K, D) and their classes (K,)."""
-        X, owner = self._check_pair(prototypes, "initial_prototypes")
+        X, owner = self._check_pair(prototypes, name)
         present = np.unique(owner)
         if len(present) < len(self.classes_):
             raise ValueError(
-                "initial_prototypes must hold one of every class "
+                f"{name} must hold one of every class "
                 f"{self.classes_.tolist()}, got {self.classes_[present].tolist()}."
             )
         return self._embed(scaling.tensor(X)), owner
@@ -359,37 +391,6 @@ class GradientLVQ(LayeredClassifier):
             raise ValueError("training diverged in its last step; try a smaller learning_rate.")
         return d
 
-    def _trained_groups(self, layer: Euclidean) -> dict[str, list[Tensor]]:
-        """Return the groups of parameters that are not frozen."""
-        groups = self._groups(layer)
-        frozen = set(self.frozen)
-        if frozen - set(groups) or len(frozen) == len(groups):
-            raise ValueError(
-                f"frozen must name some, not all, of the groups {sorted(groups)}, got "
-                f"{self.frozen!r}."
-            )
-        return {name: group for name, group in groups.items() if name not in frozen}
-
-    # --- checks -----------------------------------------------------------------------------------
-
     def _check_combinations(self, validated: bool) -> None:
         """Refuse options that cannot be used together; `validated`: validation data are given."""
-        if validated and self.validation_fraction:
-            raise ValueError("validation_fraction must be 0 where validation_data are given.")
-        stops_early = self.patience is not None or not self.restore_best
-        if stops_early and not (validated or self.validation_fraction):
-            raise ValueError(
-                "patience and restore_best need something held out: give validation_fraction, or "
-                "validation_data to fit."
-            )
-        if self.accumulate > 1 and self.batch_size is None:
-            raise ValueError(f"accumulate={self.accumulate} needs a batch_size.")
-        if self.mixed_precision and self.dtype != "float32":
-            raise ValueError("mixed_precision=True needs dtype='float32'.")
-        for term in self.regularizers:
-            changes_metric = type(term).after_step is not Regularizer.after_step
-            if changes_metric and ("metric" in self.frozen or self.ema is not None):
-                raise ValueError(
-                    f"{type(term).__name__} changes the metric after every step: not with a "
-                    "frozen metric, nor with ema, whose average would undo it."
-                )
+        check_combinations(self, validated)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 
 from ..deprecation import renamed_parameters
 from ..nn.option_rules import DEVICE_NAME
 from ..validation import Boolean, Function, Integer, Nothing, OneOf, Real, Rule, Satisfies
-from .descent import OPTIMIZERS
-from .initial import INITS
-from .option_rules import COUNTS, EPOCHS, SEED
+from .descent import OPTIMIZERS, check_lookahead
+from .initial import INITS, check_init
+from .option_rules import CALLBACKS, CLASS_WEIGHT, COUNTS, EPOCHS, NAMED, SEED, is_named
 from .regularizers import Regularizer
+from .schedules import SCHEDULES, check_schedule
+
+if TYPE_CHECKING:
+    from .gradient import GradientLVQ
 
 Model = TypeVar("Model", bound=type)
 #: options that were renamed: the old name of each, and the new one
@@ -30,23 +33,10 @@ def _is_optimizer(value: Any) -> bool:
     return issubclass(kind, torch.optim.Optimizer)
 
 
-def _is_weight_per_label(value: Any) -> bool:
-    """Return whether the value maps labels to numbers above 0."""
-    if not isinstance(value, Mapping):
-        return False
-    weight = Real(above=0)
-    return all(weight.accepts(number) for number in value.values())
-
-
 def _is_frozen(value: Any) -> bool:
     """Return whether the value is a collection of names."""
     is_collection = isinstance(value, (tuple, list, set, frozenset))
     return is_collection and all(isinstance(name, str) for name in value)
-
-
-def _are_callbacks(value: Any) -> bool:
-    """Return whether the value is a sequence of functions."""
-    return isinstance(value, (tuple, list)) and all(callable(callback) for callback in value)
 
 
 def _are_regularizers(value: Any) -> bool:
@@ -57,26 +47,28 @@ def _are_regularizers(value: Any) -> bool:
 
 GRADIENT_RULES: dict[str, Rule] = {
     "n_prototypes": COUNTS,
-    "init": OneOf(*INITS),
+    "init": OneOf(*INITS) | Function("rows", "labels", "counts", "a generator"),
+    "init_options": NAMED,
     "optimizer": OneOf(*OPTIMIZERS)
     | Satisfies(_is_optimizer, "a torch optimizer class or instance"),
     "learning_rate": Real(at_least=0) | Nothing(),
-    "scheduler": OneOf("cosine", "plateau") | Function("the optimizer") | Nothing(),
+    "scheduler": OneOf(*SCHEDULES) | Function("the optimizer") | Nothing(),
+    "scheduler_options": NAMED,
     "max_iter": EPOCHS,
     "batch_size": Integer(at_least=1, at_most=10**12) | Nothing(),
-    "class_weight": OneOf("balanced")
-    | Satisfies(_is_weight_per_label, "a dictionary from label to a weight above 0")
-    | Nothing(),
+    "class_weight": CLASS_WEIGHT,
     "validation_fraction": Real(at_least=0, below=1),
     "patience": Integer(at_least=1) | Nothing(),
     "restore_best": Boolean(),
     "ema": Real(above=0, below=1) | Nothing(),
     "accumulate": Integer(at_least=1),
-    "lookahead": Integer(at_least=1) | Nothing(),
+    "lookahead": Integer(at_least=1) | Satisfies(is_named, "a dictionary") | Nothing(),
     "frozen": Satisfies(_is_frozen, "a tuple of names of parameter groups"),
-    "mixed_precision": Boolean(),
-    "callbacks": Satisfies(_are_callbacks, "a tuple of functions"),
+    "mixed_precision": Boolean() | OneOf("bfloat16", "float16"),
+    "callbacks": CALLBACKS,
     "regularizers": Satisfies(_are_regularizers, "a tuple of Regularizer objects"),
+    "distance_fn": Function("rows", "prototypes") | Nothing(),
+    "tol": Real(at_least=0) | Nothing(),
     "temperature": Real(above=0) | Nothing(),
     "dtype": OneOf("float32", "float64"),
     "device": DEVICE_NAME,
@@ -89,3 +81,37 @@ def accept_old_names(kind: Model) -> Model:
     """Let the constructor of a model, which `dataclass` has written, take the old names as well."""
     kind.__init__ = renamed_parameters(**OLD_NAMES)(kind.__init__)  # type: ignore[misc]
     return kind
+
+
+def check_combinations(model: GradientLVQ, validated: bool) -> None:
+    """Refuse options that cannot be used together.
+
+    Parameters
+    ----------
+    model : GradientLVQ
+        The model, whose options satisfy their own rules.
+    validated : bool
+        Whether validation data are given.
+    """
+    check_schedule(model.scheduler, model.scheduler_options)
+    check_init(model.init, model.init_options)
+    check_lookahead(model.lookahead)
+    if validated and model.validation_fraction:
+        raise ValueError("validation_fraction must be 0 where validation_data are given.")
+    stops_early = model.patience is not None or not model.restore_best
+    if stops_early and not (validated or model.validation_fraction):
+        raise ValueError(
+            "patience and restore_best need something held out: give validation_fraction, or "
+            "validation_data to fit."
+        )
+    if model.accumulate > 1 and model.batch_size is None:
+        raise ValueError(f"accumulate={model.accumulate} needs a batch_size.")
+    if model.mixed_precision and model.dtype != "float32":
+        raise ValueError(f"mixed_precision={model.mixed_precision!r} needs dtype='float32'.")
+    for term in model.regularizers:
+        changes_metric = type(term).after_step is not Regularizer.after_step
+        if changes_metric and ("metric" in model.frozen or model.ema is not None):
+            raise ValueError(
+                f"{type(term).__name__} changes the metric after every step: not with a frozen "
+                "metric, nor with ema, whose average would undo it."
+            )

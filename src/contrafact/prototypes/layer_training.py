@@ -2,18 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 from ..nn.loop import History, train
-from .descent import Lookahead, make_optimizer, make_schedule, running_average
+from .descent import Lookahead, make_optimizer, running_average
 from .layers import Euclidean
+from .schedules import make_schedule
 from .training_rows import Examples
 
 if TYPE_CHECKING:
     from .gradient import GradientLVQ
+
+
+#: by how much gradients are scaled up on their way through products in float16, whose smallest
+#: number is 6e-8: those of a mean over many rows are smaller
+HALF_SCALE = 1024.0
+
+
+class ScaledGradient(torch.autograd.Function):
+    """Pass a value on, and its gradient back times a number."""
+
+    @staticmethod
+    def forward(ctx: Any, value: Tensor, scale: float) -> Tensor:  # noqa: D102
+        ctx.scale = scale
+        return value.clone()
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:  # noqa: D102
+        return gradients[0] * ctx.scale, None
 
 
 class LayerTraining:
@@ -46,13 +66,12 @@ class LayerTraining:
         self.labels = labels
         self.training = training
         self.held = held
-        groups = model._trained_groups(layer)
+        groups = trained_groups(model, layer)
         shares = model._learning_rate_shares()
         self.metric_share = shares.get("metric", 1.0)
         self.optimizer = make_optimizer(model.optimizer, model.learning_rate, groups, shares)
-        self.lookahead = None
-        if model.lookahead is not None:
-            self.lookahead = Lookahead(groups.values(), model.lookahead)
+        self.lookahead = Lookahead.of(groups.values(), model.lookahead)
+        self.gradient_scale = HALF_SCALE if model.mixed_precision == "float16" else 1.0
         self.average = None
         if model.ema is not None:
             self.average = running_average(layer, model.ema)
@@ -62,12 +81,16 @@ class LayerTraining:
         model = self.model
         n_rows = len(self.training.x)
         self.optimizer.register_step_post_hook(self._after_step)
+        if self.gradient_scale != 1:
+            for group in self.optimizer.param_groups:
+                for parameter in group["params"]:
+                    parameter.register_hook(self._unscale)
         return train(
             self.layer,
             n_rows,
             self.objective,
             self.optimizer,
-            make_schedule(model.scheduler, self.optimizer, model.max_iter),
+            self._schedule(),
             watch=None if self.held is None else self._validate,
             max_epochs=model.max_iter,
             batch_size=model.batch_size or n_rows,
@@ -78,6 +101,18 @@ class LayerTraining:
             listener=self._notify_callbacks,
             progress=model.verbose,
         )
+
+    def _schedule(self) -> Callable[[float], None]:
+        model = self.model
+        return make_schedule(
+            model.scheduler,
+            self.optimizer,
+            model.max_iter,
+            model.scheduler_options,
+        )
+
+    def _unscale(self, gradient: Tensor) -> Tensor:
+        return gradient / self.gradient_scale
 
     def total_loss(self) -> float:
         """Compute the objective on all training rows."""
@@ -104,15 +139,18 @@ class LayerTraining:
         x = self.training.x
         with torch.autocast(
             x.device.type,
-            torch.bfloat16,
-            enabled=model.mixed_precision,
+            torch.float16 if model.mixed_precision == "float16" else torch.bfloat16,
+            enabled=bool(model.mixed_precision),
         ):
             distances = self.layer(x[rows])
             loss = model._loss(distances, self.labels, self.training.t[rows])
         if self.training.weight is not None:
             loss = loss * self.training.weight[rows]
         penalties = sum(term.penalty(self.layer, self.labels) for term in model.regularizers)
-        return loss.mean() + penalties
+        objective: Tensor = loss.mean() + penalties
+        if self.gradient_scale != 1:
+            objective = ScaledGradient.apply(objective, self.gradient_scale)  # type: ignore[no-untyped-call]
+        return objective
 
     def _after_step(self, *_: Any) -> None:
         """Apply what follows a step: lookahead, changes of the metric, the running average."""
@@ -141,6 +179,36 @@ class LayerTraining:
         }
 
     def _notify_callbacks(self, history: History) -> bool:
-        """Call every callback with the curves; returns whether one of them ends the training."""
+        """Call every callback with the curves; returns whether one, or `tol`, ends the training."""
         answers = [bool(callback(history)) for callback in self.model.callbacks]
-        return any(answers)
+        return any(answers) or self._rests(history["train_loss"])
+
+    def _rests(self, losses: list[float]) -> bool:
+        """Return whether the mean loss has changed by less than `tol`."""
+        if self.model.tol is None or len(losses) < 2:
+            return False
+        return abs(losses[-1] - losses[-2]) < self.model.tol
+
+
+def trained_groups(model: GradientLVQ, layer: Euclidean) -> dict[str, list[Tensor]]:
+    """Return the groups of parameters that are not frozen, by name.
+
+    Parameters
+    ----------
+    model : GradientLVQ
+        The model, whose option `frozen` names the others.
+    layer : Euclidean
+        The layer to train.
+
+    Returns
+    -------
+    dict of str to list of Tensor
+        The groups.
+    """
+    groups = model._groups(layer)
+    frozen = set(model.frozen)
+    if frozen - set(groups) or len(frozen) == len(groups):
+        raise ValueError(
+            f"frozen must name some, not all, of the groups {sorted(groups)}, got {model.frozen!r}."
+        )
+    return {name: group for name, group in groups.items() if name not in frozen}

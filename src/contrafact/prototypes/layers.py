@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 from typing_extensions import override
+
+from ..validation import brief
+
+#: from rows (n, D) and prototypes (K, D) to distances (n, K)
+DistanceFunction = Callable[[Tensor, Tensor], Tensor]
 
 
 class Euclidean(nn.Module):
@@ -153,6 +160,70 @@ class LocalMatrix(Matrix):
     def normalize(self) -> None:
         sizes = self.omega.flatten(1).norm(dim=1)  # (K,)
         self.omega.div_(require_positive(sizes)[:, None, None])
+
+
+class Custom(Euclidean):
+    """Compute distances by a function of the user, in the user's units.
+
+    Parameters
+    ----------
+    prototypes : Tensor of shape (K, D)
+        Where the prototypes are, in training units.
+    function : function of two Tensors
+        From rows (n, D) and prototypes (K, D) to distances (n, K).
+    origin : Tensor of shape (D,), optional
+        Data are origin + scale · (what is trained on); default: 0.
+    scale : float, default=1.0
+        See `origin`.
+    """
+
+    def __init__(
+        self,
+        prototypes: Tensor,
+        function: DistanceFunction,
+        origin: Tensor | None = None,
+        scale: float = 1.0,
+    ) -> None:
+        super().__init__(prototypes, origin)
+        self.function = function
+        self.scale = scale
+
+    @override
+    def forward(self, x: Tensor) -> Tensor:
+        origin = self.center.to(x)
+        rows = x * self.scale + origin
+        prototypes = self.prototypes.to(x) * self.scale + origin
+        return call_distance(self.function, rows, prototypes)
+
+    @override
+    def placed(self, center: Tensor, scale: float) -> Custom:
+        return Custom(self.prototypes.detach().to(center) * scale + center, self.function)
+
+
+def call_distance(function: DistanceFunction, x: Tensor, w: Tensor) -> Tensor:
+    """Call a distance of the user, and check that it returns one number per pair.
+
+    Parameters
+    ----------
+    function : function of two Tensors
+        The distance.
+    x : Tensor of shape (n, D)
+        Rows.
+    w : Tensor of shape (K, D)
+        Prototypes.
+
+    Returns
+    -------
+    Tensor of shape (n, K)
+        Distances.
+    """
+    d = function(x, w)
+    if not isinstance(d, Tensor) or d.shape != (len(x), len(w)):
+        raise TypeError(
+            f"distance_fn must return a Tensor of shape ({len(x)}, {len(w)}), one number per row "
+            f"and prototype; got {brief(d)}."
+        )
+    return d
 
 
 def squared_distance(x: Tensor, w: Tensor) -> Tensor:

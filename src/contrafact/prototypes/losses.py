@@ -6,10 +6,13 @@ are of the row's own class.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 import torch
 from torch import Tensor
+
+from ..validation import brief
 
 Transfer = Literal["identity", "sigmoid", "swish"]
 
@@ -57,7 +60,7 @@ def relative_distance(d: Tensor, same: Tensor) -> Tensor:
 def glvq(
     d: Tensor,
     same: Tensor,
-    transfer: Transfer,
+    transfer: Transfer | Callable[[Tensor], Tensor],
     beta: float,
     margin: float | None,
 ) -> Tensor:
@@ -69,8 +72,8 @@ def glvq(
         Distances of the rows to the prototypes.
     same : bool Tensor of shape (n, K)
         Which prototypes are of the row's own class.
-    transfer : {"identity", "sigmoid", "swish"}
-        f: μ, σ(βμ) or μσ(βμ).
+    transfer : {"identity", "sigmoid", "swish"} or function of a Tensor
+        f: μ, σ(βμ), μσ(βμ), or what the function returns for μ.
     beta : float
         β.
     margin : float or None
@@ -84,6 +87,14 @@ def glvq(
     mu = relative_distance(d, same)
     if margin is not None:
         mu = (mu + margin).clamp_min(0)
+    if callable(transfer):
+        loss = transfer(mu)
+        if not isinstance(loss, Tensor) or loss.shape != mu.shape:
+            raise TypeError(
+                f"transfer must return a Tensor of the shape of μ, {tuple(mu.shape)}; got "
+                f"{brief(loss)}."
+            )
+        return loss
     if transfer == "sigmoid":
         return (beta * mu).sigmoid()
     if transfer == "swish":

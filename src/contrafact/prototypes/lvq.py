@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,7 +10,7 @@ import numpy as np
 from torch import Tensor
 from typing_extensions import override
 
-from ..validation import Integer, Nothing, OneOf, Real, Rule
+from ..validation import Function, Integer, Nothing, OneOf, Real, Rule
 from . import losses
 from .estimator import Array
 from .gradient import GradientLVQ
@@ -132,8 +132,8 @@ class GLVQ(GradientLVQ):
     ----------
     n_prototypes : int or dict from label to int, default=1
         Prototypes per class.
-    transfer : {"sigmoid", "swish", "identity"}, default="sigmoid"
-        f: σ(βμ), μσ(βμ), or μ itself.
+    transfer : {"sigmoid", "swish", "identity"} or function of a Tensor, default="sigmoid"
+        f: σ(βμ), μσ(βμ), μ itself, or what the function returns for μ (n,), differentiably.
     beta : float, optional
         β of the first two; default: 1.5.
     margin : float, optional
@@ -153,12 +153,12 @@ class GLVQ(GradientLVQ):
     True
     """
 
-    transfer: losses.Transfer = "sigmoid"
+    transfer: losses.Transfer | Callable[[Tensor], Tensor] = "sigmoid"
     beta: float | None = None
     margin: float | None = None
 
     rules: ClassVar[Mapping[str, Rule]] = {
-        "transfer": OneOf("identity", "sigmoid", "swish"),
+        "transfer": OneOf("identity", "sigmoid", "swish") | Function("μ"),
         "beta": Real(above=0) | Nothing(),
         "margin": Real() | Nothing(),
     }
@@ -184,7 +184,7 @@ class GLVQ(GradientLVQ):
     @override
     def _check_combinations(self, validated: bool) -> None:
         super()._check_combinations(validated)
-        if self.transfer == "identity" and self.beta is not None:
+        if self.transfer not in ("sigmoid", "swish") and self.beta is not None:
             raise ValueError(f"beta={self.beta} needs transfer='sigmoid' or 'swish'.")
 
 
@@ -218,6 +218,11 @@ class WithMetric(GradientLVQ):
     def _check_combinations(self, validated: bool) -> None:
         super()._check_combinations(validated)
         kind, rank = self._metric()
+        if self.distance_fn is not None and kind != "euclidean":
+            raise ValueError(
+                "distance_fn needs a model without a learned metric: LVQ1, LVQ21, GLVQ, DeepLVQ, "
+                "or RSLVQ and CELVQ with metric='euclidean'."
+            )
         if self.metric_learning_rate is not None and kind == "euclidean":
             raise ValueError(
                 f"metric_learning_rate={self.metric_learning_rate} needs a metric that is "

@@ -16,17 +16,25 @@ from torch import Tensor
 from typing_extensions import Self, override
 
 from ..data.arrays import as_real
+from ..nn.loop import History
 from ..process_state import keeping_threads
-from ..validation import Function, Nothing, OneOf, Real, Rule
+from ..validation import Function, Integer, Nothing, OneOf, Real, Rule
 from .estimator import Array, Counts, PrototypeClassifier, generator
 from .layers import Euclidean
 from .losses import class_scores
-from .option_rules import BAND, COUNTS, EPOCHS, SEED
+from .median_start import given_samples
+from .option_rules import BAND, CALLBACKS, CLASS_WEIGHT, COUNTS, EPOCHS, SEED
 from .temperature import likely_temperature
+from .training_rows import TrainingRows
 
 if TYPE_CHECKING:
+    from .swap import SwapSearch
     from .swap_columns import Columns
     from .swap_costs import Cost
+
+
+#: T of "rslvq", in units of the mean d⁺ at the start
+START_SOFTNESS = 0.3
 
 
 class MedianLVQ(PrototypeClassifier):
@@ -66,6 +74,18 @@ class MedianLVQ(PrototypeClassifier):
         Largest number of rounds over the prototypes.
     random_state : int or RandomState, optional
         Seed of "kmeans++" and "random"; default: draw one.
+    margin : float, optional
+        Samples count only until μ < −margin: f(max(μ + margin, 0)), from 0 to 2, for "sigmoid" and
+        "glvq"; default: they always count.
+    class_weight : "balanced" or dict from label to float, optional
+        Weight of the rows of a class; default: all equal.
+    tol : float, default=0.0
+        A swap has to lower the cost by more than this.
+    n_init : int, default=1
+        Starts, of which the one of the lowest cost is kept. Those after the first of "greedy",
+        which has one way to start, are drawn as "kmeans++" does.
+    callbacks : tuple of functions, default=()
+        Called with {"train_loss": costs so far} after each round; a true answer ends the search.
 
     Attributes
     ----------
@@ -79,6 +99,11 @@ class MedianLVQ(PrototypeClassifier):
         The cost at the start and after each swap.
     n_iter_ : int
         Rounds.
+
+    Notes
+    -----
+    There is no learning rate, schedule or patience: every swap lowers the cost as far as one swap
+    can, and the search ends where none does, so there is nothing to tune or to wait for.
 
     References
     ----------
@@ -104,7 +129,12 @@ class MedianLVQ(PrototypeClassifier):
         "init": OneOf("greedy", "kmeans++", "random"),
         "temperature": Real(above=0) | Nothing(),
         "window": BAND,
+        "margin": Real(at_least=0, at_most=2) | Nothing(),
+        "class_weight": CLASS_WEIGHT,
+        "tol": Real(at_least=0),
+        "n_init": Integer(at_least=1, at_most=10**6),
         "max_sweeps": EPOCHS,
+        "callbacks": CALLBACKS,
         "random_state": SEED,
     }
 
@@ -119,6 +149,11 @@ class MedianLVQ(PrototypeClassifier):
         window: float | None = None,
         max_sweeps: int = 100,
         random_state: Any = None,
+        margin: float | None = None,
+        class_weight: Literal["balanced"] | Mapping[Any, float] | None = None,
+        tol: float = 0.0,
+        n_init: int = 1,
+        callbacks: tuple[Callable[[History], bool | None], ...] = (),
     ) -> None:
         self.n_prototypes = n_prototypes
         self.metric = metric
@@ -128,12 +163,18 @@ class MedianLVQ(PrototypeClassifier):
         self.window = window
         self.max_sweeps = max_sweeps
         self.random_state = random_state
+        self.margin = margin
+        self.class_weight = class_weight
+        self.tol = tol
+        self.n_init = n_init
+        self.callbacks = callbacks
 
     def fit(
         self,
         X: Any,
         y: Any,
         sample_weight: Any = None,
+        initial_prototypes: Any = None,
     ) -> Self:
         """Choose the prototypes among the rows of X.
 
@@ -145,14 +186,18 @@ class MedianLVQ(PrototypeClassifier):
             Labels of any type.
         sample_weight : array of shape (n,), optional
             Weight of each row; rows of weight 0 are left out; default: all equal.
+        initial_prototypes : int array of shape (K,), or tuple of two arrays, optional
+            The rows of X to start from; or prototypes (K, *shape) and their labels (K,), each of
+            which starts at the sample of its class that is nearest. At least one of every class;
+            default: as `init` says.
 
         Returns
         -------
         self
             The fitted object.
         """
-        from .swap import SwapSearch
-        from .swap_start import starting_points
+        from .swap_costs import make_cost
+        from .swap_start import mean_own, several_starts
 
         self._check_options()
         X, t, weight = self._check_training_data(X, y, sample_weight)
@@ -164,22 +209,21 @@ class MedianLVQ(PrototypeClassifier):
         # The search takes the samples sorted by class.
         order = np.argsort(t, kind="stable")
         labels = t[order]
-        weights = weight[order]
+        weights = self._weights(X, t, weight)[order]
         columns = self._columns(X, kept, order)
-        counts = self._counts(self.n_prototypes, t)
-        rng = generator(self.random_state)
-        start = starting_points(
-            columns,
-            labels,
-            counts,
-            weights,
-            self.init,
-            rng,
-        )
-        temperature = self._training_temperature(columns, labels, weights, start)
-        cost = self._cost(weights, temperature)
-        search = SwapSearch(columns, labels, cost, start)
-        self._run(search)
+        if initial_prototypes is None:
+            counts = self._counts(self.n_prototypes, t)
+            rng = generator(self.random_state)
+            starts = several_starts(columns, labels, counts, weights, self.init, self.n_init, rng)
+        else:
+            given = given_samples(self, initial_prototypes, X, t, kept)
+            place = order.argsort()
+            starts = [np.sort(place[given])]
+        temperature = self.temperature
+        if temperature is None and self.objective == "rslvq":
+            temperature = START_SOFTNESS * mean_own(columns, labels, weights, starts[0]) or 1.0
+        cost = make_cost(self.objective, weights, temperature, self.margin)
+        search = self._run(columns, labels, cost, starts)
         chosen = order[search.indices]
         self._store_prototypes(X, t, kept, chosen)
         if temperature is None:
@@ -194,6 +238,19 @@ class MedianLVQ(PrototypeClassifier):
         self._check_parameters()
         if self.window is not None and self.metric != "dtw":
             raise ValueError(f"window={self.window} needs metric='dtw', got {self.metric!r}.")
+        if self.margin is not None and self.objective == "rslvq":
+            raise ValueError(
+                f"margin={self.margin} needs objective='sigmoid' or 'glvq': the likelihood of "
+                "'rslvq' has no μ."
+            )
+
+    def _weights(self, X: Array, t: Array, weight: Array) -> Array:
+        """Return the weights of the samples times those of their classes."""
+        if self.class_weight is None:
+            return weight
+        rows = TrainingRows(X, t, weight).balanced(self.class_weight, self.classes_)
+        assert rows.weight is not None
+        return rows.weight
 
     def _columns(
         self,
@@ -233,37 +290,25 @@ class MedianLVQ(PrototypeClassifier):
             )
         return D
 
-    def _training_temperature(
+    def _run(
         self,
         columns: Columns,
         labels: Array,
-        weights: Array,
-        start: Array,
-    ) -> float | None:
-        """Return T, or None where it follows from the fitted prototypes."""
-        if self.temperature is not None or self.objective != "rslvq":
-            return self.temperature
-        own = labels[start][:, None] == labels  # (K, n)
-        d = columns.exact(start)
-        d_own = np.where(own, d, np.inf).min(0)
-        mean = float(np.average(d_own, weights=weights))
-        return 0.3 * mean or 1.0
+        cost: Cost,
+        starts: list[Array],
+    ) -> SwapSearch:
+        """Search from every start and keep the best; warn if that search was cut short."""
+        from .swap import search_from
 
-    def _cost(self, weights: Array, temperature: float | None) -> Cost:
-        """Return the cost that the objective names."""
-        from .swap_costs import GLVQCost, RSLVQCost, SigmoidCost
-
-        if self.objective == "rslvq":
-            assert temperature is not None
-            return RSLVQCost(weights, temperature)
-        if self.objective == "sigmoid":
-            return SigmoidCost(weights)
-        return GLVQCost(weights)
-
-    def _run(self, search: Any) -> None:
-        """Run the search, keep its curve, and warn if it was cut short."""
-        self.loss_history_, self.n_iter_, converged = search.run(self.max_sweeps)
-        self.cost_ = self.loss_history_[-1]
+        listener = self._notify_callbacks if self.callbacks else None
+        runs = [
+            search_from(columns, labels, cost, start, self.max_sweeps, self.tol, listener)
+            for start in starts
+        ]
+        best, history, n_sweeps, converged = min(runs, key=lambda run: run[1][-1])
+        self.loss_history_ = history
+        self.n_iter_ = n_sweeps
+        self.cost_ = history[-1]
         self.loss_ = self.cost_
         if not converged:
             warnings.warn(
@@ -271,6 +316,12 @@ class MedianLVQ(PrototypeClassifier):
                 ConvergenceWarning,
                 stacklevel=3,
             )
+        return best
+
+    def _notify_callbacks(self, costs: list[float]) -> bool:
+        """Call every callback with the curve; returns whether one of them ends the search."""
+        answers = [bool(callback({"train_loss": list(costs)})) for callback in self.callbacks]
+        return any(answers)
 
     def _store_prototypes(
         self,
@@ -295,6 +346,8 @@ class MedianLVQ(PrototypeClassifier):
         Y: Array | None = None,
     ) -> Array:
         """Compute the dissimilarities (n, m) from X to Y, or to X itself; both are flat."""
+        if self.metric == "euclidean":
+            return np.asarray(cdist(X, X if Y is None else Y))
         X = X.reshape(-1, *self.shape_)
         if Y is not None:
             Y = Y.reshape(-1, *self.shape_)
@@ -315,8 +368,6 @@ class MedianLVQ(PrototypeClassifier):
     def _distances(self, X: Array) -> Array:
         if self.metric == "precomputed":
             return X[:, self.prototype_indices_]
-        if self.metric == "euclidean":
-            return np.asarray(cdist(X, self._flat_prototypes()))
         return self._dissimilarities(X, self._flat_prototypes())
 
     def metric_(self) -> None:

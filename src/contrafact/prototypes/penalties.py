@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from ..deprecation import renamed_parameters
 from ..numerics.tensors import as_kind, read_integers, read_tensor
 from ..validation import Integer, OneOf, Real, check_parameters
+from .user_data import naming, read_labels
 
 _RULES = {
     "sigma": Real(above=0) | OneOf("median"),
@@ -40,8 +42,8 @@ def prototype_diversity_loss(
     ----------
     prototypes : array or Tensor of shape (K, ...)
         The prototypes, finite.
-    labels : int array or Tensor of shape (K,)
-        Their classes, any integers.
+    labels : array of shape (K,), or Tensor of int
+        Their classes: numbers, text or anything that sorts.
     sigma : float or "median", default=1.0
         σ, the width of the kernel, above 0; "median": the median distance between prototypes of
         one class.
@@ -86,6 +88,10 @@ def _read(prototypes: Any, labels: Any) -> tuple[Tensor, Tensor]:
     if p.dtype not in (torch.float32, torch.float64):
         p = p.float()  # torch has no distances of shorter floats
     beside = f"prototypes of shape {tuple(p.shape)}"
+    if not isinstance(labels, Tensor):
+        names = read_labels(labels, "labels", len(p))
+        with naming("labels"):  # some objects do not sort
+            _, labels = np.unique(names, return_inverse=True)
     classes = read_integers(labels, "labels", (len(p),), beside=beside)
     return p, classes.to(p.device)
 
@@ -272,8 +278,8 @@ def orthogonality_loss(prototypes: Any, labels: Any) -> Any:
     ----------
     prototypes : array or Tensor of shape (K, ...)
         The prototypes, finite.
-    labels : int array or Tensor of shape (K,)
-        Their classes, two or more.
+    labels : array of shape (K,), or Tensor of int
+        Their classes, two or more: numbers, text or anything that sorts.
 
     Returns
     -------

@@ -5,6 +5,7 @@ This module imports numba, so it is imported only when something is fitted.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,13 +84,22 @@ class SwapSearch:
         self.indices = np.array(start)
         self.d = columns.exact(self.indices)
 
-    def run(self, max_sweeps: int) -> tuple[list[float], int, bool]:
+    def run(
+        self,
+        max_sweeps: int,
+        tol: float = 0.0,
+        listener: Callable[[list[float]], bool] | None = None,
+    ) -> tuple[list[float], int, bool]:
         """Swap until a whole round over the prototypes changes nothing.
 
         Parameters
         ----------
         max_sweeps : int
             Largest number of rounds.
+        tol : float, default=0.0
+            A swap has to lower the cost by more than this.
+        listener : function of list, optional
+            Gets the costs so far after every round; a true answer ends the search.
 
         Returns
         -------
@@ -98,17 +108,19 @@ class SwapSearch:
         n_sweeps : int
             Rounds begun.
         converged : bool
-            Whether the last round changed nothing.
+            Whether the last round changed nothing, or the listener ended the search.
         """
         n_prototypes = len(self.indices)
         history = [self.total()]
         total_weight = float(self.cost.weights.sum())
         size = abs(history[0]) + total_weight
-        margin = SAME * size
+        margin = max(SAME * size, tol)
         unchanged = 0
         step = 0
         while unchanged < n_prototypes and step < max_sweeps * n_prototypes:
             k = step % n_prototypes
+            if listener is not None and step and k == 0 and listener(history):
+                return history, step // n_prototypes, True
             better = self.best(k, below=history[-1] - margin)
             step += 1
             if better is None:
@@ -234,3 +246,18 @@ class SwapSearch:
         own = np.where(turn.mine, joined_own, turn.own)
         other = np.where(turn.mine, turn.other, joined_other)
         return self.cost.cost(own, other)
+
+
+def search_from(
+    columns: Columns,
+    labels: Ints,
+    cost: Cost,
+    start: Ints,
+    max_sweeps: int,
+    tol: float,
+    listener: Callable[[list[float]], bool] | None,
+) -> tuple[SwapSearch, list[float], int, bool]:
+    """Run a `SwapSearch` from one start; returns it and what `SwapSearch.run` returns."""
+    search = SwapSearch(columns, labels, cost, start)
+    history, n_sweeps, converged = search.run(max_sweeps, tol, listener)
+    return search, history, n_sweeps, converged

@@ -6,11 +6,13 @@ its pools. How a pool is made of dissimilarities depends on the cost.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import override
 
-from .swap_kernels import Floats, score_glvq, score_rslvq
+from .swap_kernels import Floats, score_glvq, score_margin, score_rslvq
 
 
 class GLVQCost:
@@ -22,19 +24,24 @@ class GLVQCost:
     ----------
     weights : array of shape (n,)
         w.
+    margin : float, optional
+        f(max(μ + margin, 0)) takes the place of f(μ); from 0 to 2.
     """
 
-    kernel = staticmethod(score_glvq)
     pool_type: type = np.float32
     slope = 0.0
     precision = 1e-6  # a bound on the rounding error of f(μ) in the kernel
 
-    def __init__(self, weights: Floats) -> None:
+    def __init__(self, weights: Floats, margin: float | None = None) -> None:
         self.weights = weights
+        self.margin = margin
+        self.kernel: Any = score_glvq if margin is None else score_margin
 
-    def scales(self, unit: float) -> tuple[float, float]:
+    def scales(self, unit: float) -> tuple[float, Any]:
         """Return the factor that a pool takes before the kernel, and the kernel's last argument."""
-        return 1 / unit, self.slope
+        if self.margin is None:
+            return 1 / unit, self.slope
+        return 1 / unit, (self.slope, float(self.margin))
 
     def error(self, unit: float) -> float:
         """Return a bound on the rounding error of a score."""
@@ -77,6 +84,8 @@ class GLVQCost:
             out=mu,
             where=total > 0,
         )
+        if self.margin is not None:
+            mu = np.maximum(mu + self.margin, 0)
         return np.asarray(self.f(mu) @ self.weights)
 
     def f(self, mu: Floats) -> Floats:
@@ -91,6 +100,8 @@ class SigmoidCost(GLVQCost):
     ----------
     weights : array of shape (n,)
         w.
+    margin : float, optional
+        As in `GLVQCost`.
     """
 
     slope = 7.0
@@ -164,3 +175,35 @@ class RSLVQCost:
 
 
 Cost = GLVQCost | RSLVQCost
+
+
+def make_cost(
+    objective: str,
+    weights: Floats,
+    temperature: float | None,
+    margin: float | None,
+) -> Cost:
+    """Return the cost that an objective names.
+
+    Parameters
+    ----------
+    objective : {"sigmoid", "glvq", "rslvq"}
+        The objective of `MedianLVQ`.
+    weights : array of shape (n,)
+        Weights of the samples.
+    temperature : float or None
+        T, for "rslvq".
+    margin : float or None
+        The margin, for the others.
+
+    Returns
+    -------
+    Cost
+        What to minimize.
+    """
+    if objective == "rslvq":
+        assert temperature is not None
+        return RSLVQCost(weights, temperature)
+    if objective == "sigmoid":
+        return SigmoidCost(weights, margin)
+    return GLVQCost(weights, margin)

@@ -195,6 +195,53 @@ def score_glvq(
 
 
 @compiled
+def score_margin(
+    d: Singles,
+    own: Singles,
+    other: Singles,
+    w: Singles,
+    a: int,
+    b: int,
+    out: Floats,
+    scale: tuple[float, float],
+) -> None:
+    """Compute Σ_i w_i f(max(μ_i + margin, 0)), but for a constant, of candidates of one class.
+
+    Parameters
+    ----------
+    d : float32 array of shape (r, n)
+        Dissimilarities of all samples to the candidates.
+    own, other : float32 arrays of shape (n,)
+        Smallest dissimilarities to the prototypes of the sample's class and of the others.
+    w : float32 array of shape (n,)
+        Weights.
+    a, b : int
+        The samples of the candidates' class are a, ..., b − 1.
+    out : float array of shape (r,)
+        Where the costs go.
+    scale : tuple of two floats
+        The slope, as in `sum_f`, and the margin.
+    """
+    slope, margin = scale
+    for r in range(d.shape[0]):
+        total = 0.0
+        for i in range(d.shape[1]):
+            plus = own[i]
+            minus = other[i]
+            if a <= i < b:
+                plus = min(plus, d[r, i])
+            else:
+                minus = min(minus, d[r, i])
+            u = max((plus - minus) / max(plus + minus, TINY) + margin, 0.0)
+            if slope == 0:
+                total -= w[i] * math.log1p(-u / 4)
+            else:
+                u *= slope
+                total += w[i] * u / math.sqrt(1 + u * u)
+        out[r] = total
+
+
+@compiled
 def logaddexp(x: float, y: float) -> float:
     """Compute log(eˣ + eʸ) of two numbers."""
     high = max(x, y)

@@ -125,3 +125,51 @@ def starting_points(
             j = start.greedy() if init == "greedy" else start.draw(init, rng)
             chosen.append(start.choose(j))
     return np.array(chosen)
+
+
+def several_starts(
+    columns: Columns,
+    labels: Ints,
+    counts: Ints,
+    weights: Floats,
+    init: str,
+    n: int,
+    rng: np.random.RandomState,
+) -> list[Ints]:
+    """Choose samples to start from n times; after the first, "greedy" is drawn as "kmeans++" does.
+
+    Parameters
+    ----------
+    columns, labels, counts, weights, init, rng
+        As for `starting_points`.
+    n : int
+        Number of starts.
+
+    Returns
+    -------
+    list of int arrays of shape (K,)
+        The starts.
+    """
+    again = "kmeans++" if init == "greedy" else init
+    inits = [init] + [again] * (n - 1)
+    return [starting_points(columns, labels, counts, weights, each, rng) for each in inits]
+
+
+def mean_own(columns: Columns, labels: Ints, weights: Floats, start: Ints) -> float:
+    """Compute the weighted mean dissimilarity of samples to the nearest start of their class.
+
+    Parameters
+    ----------
+    columns, labels, weights
+        As for `starting_points`.
+    start : int array of shape (K,)
+        Positions of the prototypes.
+
+    Returns
+    -------
+    float
+        The mean d⁺.
+    """
+    own = labels[start][:, None] == labels  # (K, n)
+    d_own = np.where(own, columns.exact(start), np.inf).min(0)
+    return float(np.average(d_own, weights=weights))

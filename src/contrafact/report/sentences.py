@@ -137,6 +137,9 @@ def evidence(result: Counterfactuals, i: int, known: Reference | None) -> list[s
         seams, kinks = (np.asarray(result.info[name][i]) for name in ("seam", "kink"))
         told.append(_join_sentence(result, seams, kinks))
     told.append(votes_sentence(result, i))
+    if "robustness_radius" in result.info:
+        radius = float(result.info["robustness_radius"][i])
+        told.append(_radius_sentence(result, radius) if np.isfinite(radius) else "")
     return [words for words in told if words]
 
 
@@ -148,6 +151,13 @@ def votes_sentence(result: Counterfactuals, i: int) -> str:
     size = int(result.info["committee_size"][i])
     verb = "agrees" if size == 1 else "agree"
     return f"{votes} of {counted(size, _member(result))} {verb}." if size else ""
+
+
+def _radius_sentence(result: Counterfactuals, radius: float) -> str:
+    """Say how far the instance is from every other decision, which a prototype model proves."""
+    units = ", in units of the schema" if result.table is not None else ""
+    length = number_text(0.9995 * radius)  # four digits, rounded down
+    return f"No change shorter than {length} (Euclidean{units}) makes the model decide otherwise."
 
 
 def _member(result: Counterfactuals) -> str:

@@ -225,6 +225,7 @@ MINIMIZE_RULES: dict[str, Rule] = {
     "gradients": OneOf("auto", "finite_difference", "none"),
     "difference": Real(above=0),
     "n_directions": Integer(at_least=1, at_most=10**6),
+    "temperature": Real(above=0) | Nothing(),
 }
 
 
@@ -242,6 +243,7 @@ def minimize(
     gradients: GradientKind = "auto",
     difference: float = 0.05,
     n_directions: int = 32,
+    temperature: float | None = None,
 ) -> Optimum:
     """Minimize a loss over θ for every task.
 
@@ -274,6 +276,8 @@ def minimize(
         Width of the finite differences in the code.
     n_directions : int, default=32
         Number of directions of the finite differences.
+    temperature : float, optional
+        T of `Point.p_target`; default: by how far the target trails, per task.
 
     Returns
     -------
@@ -299,7 +303,7 @@ def minimize(
     if model.by_differences:
         cost += SPARE
     position = torch.arange(len(tasks), device=start.device)
-    tasks = with_temperature(tasks.attach(position=position))
+    tasks = with_temperature(tasks.attach(position=position), temperature)
     run = _Run(tasks, start, step, best.loss.clone(), best.iterations.clone())
     for t in range(stop.max_iter):
         able = run.tasks.affords(cost)

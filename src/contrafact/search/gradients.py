@@ -66,9 +66,9 @@ class Point:
     def p_target(self) -> Tensor:
         """The probability to climb on, (m,).
 
-        The larger of softmax(score) and softmax(score / T), where T puts the instance itself at
-        odds of exp(-3) for its target. Far from the target a saturated model so keeps a slope to
-        follow; near it the model's own probability takes over and saturates.
+        The larger of softmax(score) and softmax(score / T), where T, unless it is given, puts the
+        instance itself at odds of exp(-3) for its target. Far from the target a saturated model so
+        keeps a slope to follow; near it the model's own probability takes over and saturates.
         """
         own = self.score.log_softmax(1)
         tempered = (self.score / self.tasks["temperature"][:, None]).log_softmax(1)
@@ -262,10 +262,13 @@ class ModelGradient:
         )
 
 
-def with_temperature(tasks: Tasks) -> Tasks:
-    """Attach what `Point.p_target` needs: a third of the score by which the target trails."""
+def with_temperature(tasks: Tasks, given: float | None = None) -> Tasks:
+    """Attach T of `Point.p_target`: as given, or a third of what the target trails by."""
     behind = -lead(tasks.before.score, tasks.target)
-    return tasks.attach(temperature=behind.clamp_min(1e-3).to(tasks.x.dtype) / 3)
+    temperature = behind.clamp_min(1e-3).to(tasks.x.dtype) / 3
+    if given is not None:
+        temperature = torch.full_like(temperature, given)
+    return tasks.attach(temperature=temperature)
 
 
 def _evaluation(

@@ -112,6 +112,10 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
         """Return the committee of a request that names none."""
         return None
 
+    def _default_seed(self) -> int:
+        """Return the seed of a request that names none."""
+        return 0
+
     def _option_search(self) -> Literal["one by one", "together", "own"]:
         """Return how k > 1 counterfactuals of rows of tables are found.
 
@@ -307,7 +311,8 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
             status "error", keeps the exception in `result.exceptions` and logs its traceback;
             "raise" lets it pass.
         random_state : int, optional
-            Seed; None is the same as 0, so that the same question gets the same answer.
+            Seed; None is the method's own `random_state` where it has one, else 0, so that the
+            same question gets the same answer.
         progress : bool, default=False
             Show a progress bar.
 
@@ -326,7 +331,7 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
             refine=refine,
             confidence=confidence,
             on_error=on_error,
-            seed=0 if random_state is None else random_state,
+            seed=self._default_seed() if random_state is None else random_state,
         )
         request.check_supported(self.tags.constraints)
         limits = request.feasible_set(self.shape_, self.classifier_)

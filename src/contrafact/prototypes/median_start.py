@@ -1,0 +1,77 @@
+"""Samples that Median LVQ starts from where the user gives them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..data.arrays import read_array
+from ..validation import brief
+from .user_data import Array
+
+if TYPE_CHECKING:
+    from .median import MedianLVQ
+
+
+def given_samples(model: MedianLVQ, given: Any, X: Array, t: Array, kept: Array) -> Array:
+    """Read the argument `initial_prototypes` of `MedianLVQ.fit`.
+
+    Parameters
+    ----------
+    model : MedianLVQ
+        The model, which knows its classes and its metric.
+    given : int array of shape (K,), or tuple of two arrays
+        Rows of the user's X, or prototypes and their labels, which stand for the nearest sample of
+        their class.
+    X : array of shape (n, features)
+        The samples that are kept.
+    t : int array of shape (n,)
+        Class of each, as a column.
+    kept : bool array of shape (rows,)
+        Which rows of the user's X the samples are.
+
+    Returns
+    -------
+    int array of shape (K,)
+        Positions of different samples, at least one of every class.
+    """
+    is_pair = isinstance(given, tuple | list) and len(given) == 2 and np.ndim(given[0]) > 0
+    chosen = _nearest(model, given, X, t) if is_pair else _rows(given, kept)
+    different = np.unique(chosen)
+    present = np.unique(t[chosen])
+    if len(present) < len(model.classes_) or len(different) < len(chosen):
+        raise ValueError(
+            "initial_prototypes must be different samples, at least one of every class "
+            f"{model.classes_.tolist()}; got {len(different)} different ones of the classes "
+            f"{model.classes_[present].tolist()}."
+        )
+    return chosen
+
+
+def _rows(given: Any, kept: Array) -> Array:
+    """Return the positions, among the samples kept, of rows of X."""
+    rows = read_array(given, "initial_prototypes")
+    if rows.dtype.kind not in "iu" or rows.ndim != 1:
+        raise ValueError(
+            "initial_prototypes must be rows of X, whole numbers of shape (K,), or a pair of "
+            f"prototypes and labels; got {brief(given)}."
+        )
+    inside = (rows >= 0) & (rows < len(kept))
+    if not inside.all() or not kept[rows].all():
+        raise ValueError(
+            f"initial_prototypes must be rows of X from 0 to {len(kept) - 1} whose weight is above "
+            f"0; got {brief(given)}."
+        )
+    return np.asarray(np.cumsum(kept)[rows] - 1)
+
+
+def _nearest(model: MedianLVQ, given: Any, X: Array, t: Array) -> Array:
+    """Return the sample of its class that is nearest to each of some prototypes."""
+    if model.metric == "precomputed":
+        raise ValueError(
+            "initial_prototypes must be rows of X, of shape (K,), with metric='precomputed'."
+        )
+    points, owner = model._check_pair(given, "initial_prototypes")
+    d = model._dissimilarities(X, points)
+    return np.asarray(np.where(t[:, None] == owner, d, np.inf).argmin(0))

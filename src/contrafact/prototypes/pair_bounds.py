@@ -1,0 +1,196 @@
+"""How far an instance is from where one prototype is as near as another, for all pairs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+
+import torch
+from torch import Tensor
+from typing_extensions import Self
+
+#: bisections of the dual of a quadratic condition
+BISECTIONS = 60
+
+
+@dataclass(frozen=True)
+class PairBounds:
+    """Distances from instances to { x' : d_j(x') ≤ d_k(x') } for pairs (j, k) of prototypes.
+
+    With one metric this is the half-space
+
+        2 (w_k − w_j)ᵀ ΩᵀΩ δ ≤ d_k(x) − d_j(x),      δ = x' − x,
+
+    at the distance (d_j − d_k)/‖normal‖* where it is violated. With a metric for each prototype it
+    is one quadratic condition δᵀQδ + 2gᵀδ + r ≤ 0, Q = Λ_j − Λ_k, r = d_j − d_k. Its dual has no
+    gap (S-lemma): the squared l2 distance is
+
+        max over λ ≥ 0, I + λQ ⪰ 0   of   λr − λ² gᵀ(I + λQ)⁻¹g.
+
+    Parameters
+    ----------
+    w : Tensor of float64, shape (K, D)
+        Prototypes.
+    omega : Tensor of float64, shape (rank, D) or (K, rank, D), or None
+        Ω of d = ‖Ω(x − w)‖²; None: Euclidean.
+    norm : {1, 2}
+        Norm of the distances; 2 where every prototype has its own metric.
+    """
+
+    w: Tensor
+    omega: Tensor | None
+    norm: int
+
+    @classmethod
+    def of(cls, w: Tensor, omega: Tensor | None, norm: int) -> Self:
+        """Check that the norm can be had for the metric, and prepare the bounds."""
+        if omega is not None and omega.ndim == 3 and norm != 2:
+            raise ValueError(
+                f"norm must be 2 where every prototype has its own metric, got {norm}."
+            )
+        return cls(w, omega, norm)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether every prototype has a metric of its own."""
+        return self.omega is not None and self.omega.ndim == 3
+
+    @property
+    def numbers_per_row(self) -> int:
+        """Return how many numbers the bounds of one instance take."""
+        n_prototypes, n_features = self.w.shape
+        return n_prototypes * n_prototypes * (n_features if self.is_local else 1)
+
+    def distances(self, x: Tensor) -> Tensor:
+        """Return the squared distances (n, K) by explicit differences, which cancel no digits."""
+        if self.omega is None:
+            return torch.cdist(x, self.w, compute_mode="donot_use_mm_for_euclid_dist") ** 2
+        if not self.is_local:
+            image, places = x @ self.omega.T, self.w @ self.omega.T
+            return torch.cdist(image, places, compute_mode="donot_use_mm_for_euclid_dist") ** 2
+        away = torch.einsum("krd,nkd->nkr", self.omega, x[:, None] - self.w)
+        return away.square().sum(2)
+
+    @property
+    def normal(self) -> Tensor:
+        """Normals (K, K, D) of the half-spaces: [j, k] is 2 ΩᵀΩ (w_k − w_j)."""
+        difference = self.w[None] - self.w[:, None]
+        if self.omega is None:
+            return 2 * difference
+        return 2 * (difference @ self.omega.T) @ self.omega
+
+    def each(self, x: Tensor, own: Tensor) -> Tensor:
+        """Compute how far instances are from where w_j is as near as w_k of the own class.
+
+        Parameters
+        ----------
+        x : Tensor of float64, shape (n, D)
+            Instances.
+        own : Tensor of bool, shape (n, K)
+            Which prototypes are of the class decided for.
+
+        Returns
+        -------
+        Tensor of shape (n, K, K)
+            Entry (j, k), for j of another class and k of the own: the distance; 0 where w_j is as
+            near already. Elsewhere it means nothing.
+        """
+        d = self.distances(x)
+        if self.is_local:
+            return self._by_duals(x, d, own)
+        behind = (d[:, :, None] - d[:, None, :]).clamp_min(0)  # (n, j, k)
+        dual_norm = torch.inf if self.norm == 1 else 2
+        size = torch.linalg.vector_norm(self.normal, dual_norm, dim=2)
+        # Two that are at one place in the metric are always equally near.
+        return torch.where(size > 0, behind / size, 0.0)
+
+    def _by_duals(self, x: Tensor, d: Tensor, own: Tensor) -> Tensor:
+        """Maximize the duals of quadratic conditions, pair by pair for all instances."""
+        n_prototypes = len(self.w)
+        slope = self.slopes(x)
+        found = x.new_zeros(len(x), n_prototypes, n_prototypes)
+        for j, k in product(range(n_prototypes), repeat=2):
+            rows = (own[:, k] & ~own[:, j]).nonzero().flatten()
+            if len(rows):
+                found[rows, j, k] = self.quadratic(slope[rows], d[rows], j, k)
+        return found
+
+    @cached_property
+    def metric(self) -> Tensor:
+        """Λ = ΩᵀΩ of each prototype, (K, D, D)."""
+        assert self.omega is not None
+        return self.omega.transpose(1, 2) @ self.omega
+
+    def slopes(self, x: Tensor) -> Tensor:
+        """Return half the gradients (n, K, D) of the distances, Λ_k (x − w_k)."""
+        return torch.einsum("kde,nke->nkd", self.metric, x[:, None] - self.w)
+
+    def quadratic(self, slope: Tensor, d: Tensor, j: int, k: int, lead: float = 0.0) -> Tensor:
+        """Compute how far instances are from where d_k − d_j is at least `lead`.
+
+        Parameters
+        ----------
+        slope : Tensor of shape (n, K, D)
+            Their slopes.
+        d : Tensor of shape (n, K)
+            Their distances.
+        j, k : int
+            The pair.
+        lead : float, default=0.0
+            By how much nearer w_j has to be, in squared distances.
+
+        Returns
+        -------
+        Tensor of shape (n,)
+            l2 distances.
+        """
+        curvature, axes = torch.linalg.eigh(self.metric[j] - self.metric[k])
+        g = (slope[:, j] - slope[:, k]) @ axes
+        return quadratic_distance(curvature, g, d[:, j] - d[:, k] + lead)
+
+
+def quadratic_distance(curvature: Tensor, g: Tensor, r: Tensor) -> Tensor:
+    """Compute the distance from 0 to { δ : Σ_i s_i δ_i² + 2 g_i δ_i + r ≤ 0 }, by its dual.
+
+        max over λ ≥ 0, 1 + λs ≥ 0   of   λr − λ² Σ_i g_i²/(1 + λs_i)
+
+    It is concave in λ, and every λ bounds the squared distance from below.
+
+    Parameters
+    ----------
+    curvature : Tensor of shape (D,)
+        s.
+    g : Tensor of shape (n, D)
+        Half the gradients at 0.
+    r : Tensor of shape (n,)
+        The values at 0.
+
+    Returns
+    -------
+    Tensor of shape (n,)
+        The distances; 0 where r ≤ 0, and very large where the set is empty.
+    """
+    squares = g.square()
+    tiny = torch.finfo(g.dtype).tiny
+    scale = r.clamp_min(0) / squares.sum(1).clamp_min(tiny)
+    least = (-curvature.min()).clamp_min(0)
+
+    def multiplier(t: Tensor) -> Tensor:
+        # From 0 to −1/s where the least curvature s is negative, else to infinity.
+        return scale * t / (1 - t + t * scale * least)
+
+    low = torch.zeros_like(r)
+    high = torch.ones_like(r)
+    for _ in range(BISECTIONS):
+        t = (low + high) / 2
+        lam = multiplier(t)[:, None]
+        share = 1 + lam * curvature
+        rising = r > (squares * (2 * lam + lam**2 * curvature) / share**2).sum(1)
+        low = torch.where(rising, t, low)
+        high = torch.where(rising, high, t)
+    lam = multiplier(low)
+    share = 1 + lam[:, None] * curvature
+    value = lam * r - lam**2 * (squares / share.clamp_min(tiny)).sum(1)
+    distance = value.clamp_min(0).sqrt()
+    return torch.where(r > 0, distance, 0.0)
