@@ -120,7 +120,7 @@ class Counterfactuals(ResultExports):
 
     def __getitem__(self, rows: Any) -> Counterfactuals:
         """Return the chosen rows: an index, a slice, a boolean mask or a list of positions."""
-        positions = _positions(rows, len(self))
+        positions = chosen_positions(rows, len(self))
         chosen: dict[str, Any] = {
             f.name: getattr(self, f.name)[positions]
             for f in fields(self)
@@ -279,7 +279,7 @@ class Counterfactuals(ResultExports):
                 getattr(new, name),
             )
         if self.table is not None:
-            new_codes = _renumbered(as_numpy(new.X_cf), new._need_table(), self.table)
+            new_codes = renumbered(as_numpy(new.X_cf), new._need_table(), self.table)
             changes["X_cf"] = _with_rows(self.X_cf, rows, new_codes)
         # What a committee said of the old arrays does not hold for the new ones.
         info = {name: values for name, values in self.info.items() if name not in COMMITTEE_KEYS}
@@ -355,7 +355,7 @@ class Counterfactuals(ResultExports):
         return cls.from_arrays(*args, **kwargs)
 
 
-def _renumbered(codes: Array, table: Table, other: Table) -> Array:
+def renumbered(codes: Array, table: Table, other: Table) -> Array:
     """Return rows of a table with the numbers that their fixed values have in another one."""
     codes = codes.copy()
     for i, column in enumerate(table.schema):
@@ -375,7 +375,7 @@ def _with_rows(values: Any, rows: Array, new: Any) -> Any:
     return whole
 
 
-def _positions(rows: Any, n: int) -> Array:
+def chosen_positions(rows: Any, n: int) -> Array:
     """Return the positions that an index, a slice, a mask or a list chooses among n rows."""
     if isinstance(rows, (list, tuple)) and len(rows) == 0:
         return np.arange(0)
