@@ -16,9 +16,7 @@ from ..engine.instances import PLURALS
 from ..engine.joining import join_results
 from ..engine.result import Counterfactuals, chosen_positions
 from ..extras import require_extra
-from ..metrics import Reference, Scores, evaluate
 from ..models.classifier import Array
-from ..report import write_report
 from ..validation import FilePath, Integer, check_parameters
 from .chunk_files import LABELS, list_column, read_about, read_chunk, read_columns
 from .folders import Manifest, ResultFolder
@@ -27,11 +25,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..engine import Constraints
+    from ..metrics import Scores
 
 #: counterfactuals that a page shows, so that it opens quickly
 SHOWN = 200
 #: what `to_frame` takes from the files besides ids and labels
 FRAME_COLUMNS = ("row", "id", "y", *LABELS, "valid", "status", "proba", "cf_proba")
+SUMMARY_COLUMNS = ("status", "changed_fraction", "calls", "seconds")
 FRAME_COLUMNS += ("changed_fraction", "seconds", "calls", "message")
 
 
@@ -142,20 +142,34 @@ class CounterfactualsDataset:
         bounds = map(self._files.manifest.bounds, self._numbers)
         return self.rows - sum(stop - start for start, stop in bounds)
 
-    def status_counts(self) -> dict[str, int]:
-        """Count the counterfactuals by status, without reading their arrays.
+    def summary(self) -> dict[str, Any]:
+        """Count statuses and add up costs, without reading the arrays.
 
         Returns
         -------
-        dict of str to int
-            By status, the most frequent first.
+        dict
+            `rows` of the source, `missing` ones, `statuses` (counterfactuals by status, the most
+            frequent first), `changed_fraction` (the mean of valid ones; None where there are
+            none), `calls` and `seconds`.
         """
-        counts: Counter[str] = Counter()
+        statuses: Counter[str] = Counter()
+        changed, calls, seconds = 0.0, 0, 0.0
         for number in self._numbers:
-            statuses = read_columns(self._path(number), ["status"]).column("status")
-            for entry in statuses.value_counts().to_pylist():
-                counts[entry["values"]] += entry["counts"]
-        return dict(counts.most_common())
+            table = read_columns(self._path(number), SUMMARY_COLUMNS)
+            status, fraction = table.column("status").to_numpy(), table.column("changed_fraction")
+            statuses.update(status.tolist())
+            changed += float(fraction.to_numpy()[status == "valid"].sum())
+            calls += int(table.column("calls").to_numpy().sum())
+            seconds += float(table.column("seconds").to_numpy().sum())
+        valid = statuses["valid"]
+        return {
+            "rows": self.rows,
+            "missing": self.missing,
+            "statuses": dict(statuses.most_common()),
+            "changed_fraction": changed / valid if valid else None,
+            "calls": calls,
+            "seconds": seconds,
+        }
 
     def to_frame(self) -> pd.DataFrame:
         """Return one line per counterfactual, without the arrays.
@@ -202,6 +216,8 @@ class CounterfactualsDataset:
             A data frame with one row per counterfactual and one column per metric.
         """
         import pandas as pd
+
+        from ..metrics import Reference, Scores, evaluate
 
         tables = []
         for part in self:
@@ -256,7 +272,8 @@ class CounterfactualsDataset:
         Path
             The file; see `contrafact.report.write_report`.
         """
-        check_parameters("report", {"most": Integer(at_least=1)}, {"most": most})
+        from ..report import write_report
+
         return write_report(
             self.sample(most),
             path,

@@ -104,6 +104,11 @@ class ParquetSource(Source):
         kept = (schema.pandas_metadata or {}).get("index_columns", [])
         self._index = [name for name in kept if isinstance(name, str)]
 
+    @property
+    def holds_lists(self) -> bool:
+        """Whether the columns taken hold lists, and not the values of a table."""
+        return self._are_lists
+
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_reader": None}
 
