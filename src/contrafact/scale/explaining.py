@@ -30,7 +30,7 @@ from .running import run_chunks
 from .sources import Source
 
 #: numbers, and instances, of a chunk where the user does not say
-CHUNK_ELEMENTS = 2**21
+CHUNK_ELEMENTS = 2**18
 CHUNK_ROWS = 10_000
 
 _NAME = Nothing() | Instance(str, "the name of a column")
