@@ -1,6 +1,7 @@
 """A source in chunks gives the counterfactuals of one call, and a killed run goes on."""
 
 import json
+import math
 import os
 import signal
 import subprocess
@@ -17,6 +18,7 @@ from sklearn.linear_model import LogisticRegression
 import contrafact as cf
 from contrafact.data.writing import is_draft
 from contrafact.scale.folders import MANIFEST
+from contrafact.scale.jobs import part_of_budget
 from hospital import patients, risk
 
 
@@ -64,6 +66,25 @@ def test_targets_of_single_rows(tmp_path):
     one, found = explain_both(model, X, tmp_path, (X, y), 9, target=target, method="CoMTE")
     check_same(one, found[:])
     assert set(one.status) >= {"valid", "already_target"}
+
+
+def test_a_part_of_the_budget_leaves_every_row_its_share():
+    for calls in (1003, np.int64(1003)):
+        part = part_of_budget(cf.Budget(calls=calls, seconds=50.0), 20, 100)
+        assert part == cf.Budget(calls=200, seconds=10.0)
+        assert part.share(20, 1) == cf.Budget(calls=calls).share(100, 1) == 10
+    assert part_of_budget(cf.Budget(calls=math.inf), 20, 100) == cf.Budget(calls=math.inf)
+    assert part_of_budget(None, 20, 100) is None
+
+
+def test_numbers_of_numpy_are_numbers(tmp_path):
+    X, y, model = channels()
+    options = {"k": np.int64(2), "random_state": np.int64(3), "confidence": np.float32(0.75)}
+    budget = cf.Budget(calls=np.int64(4000))
+    one, found = explain_both(
+        model, X, tmp_path, (X, y), np.int64(9), method="RandomMask", budget=budget, **options
+    )
+    check_same(one, found[:])
 
 
 def test_images_and_rows(tmp_path):

@@ -190,9 +190,9 @@ def _read_target(target: Any, classes: Array, rows: int) -> Any:
     """Check the classes wanted: one label, an array of one for each row, or None."""
     if target is None:
         return None
-    if np.ndim(target) == 0:
-        return classes[read_targets(target, classes, 1)][0]
-    return classes[read_targets(target, classes, rows)]
+    if isinstance(target, (list, tuple)) or getattr(target, "ndim", 0) > 0:
+        return classes[read_targets(target, classes, rows)]
+    return classes[read_targets(target, classes, 1)][0]
 
 
 def _make_manifest(
@@ -230,13 +230,20 @@ def _make_manifest(
     answers = classifier.verdict(x[reference_rows(len(x))]).proba
     return Manifest(
         rows=len(source),
-        chunk=chunk,
-        request=json.loads(json.dumps(content)),
+        chunk=int(chunk),
+        request=_plain(content),
         classes=[str(label) for label in classifier.classes.tolist()],
         answers=np.round(answers.cpu().double().numpy(), 6).tolist(),
-        provenance=provenance,
+        provenance=_plain(provenance),
         made_with=versions(),
     )
+
+
+def _plain(content: dict[str, Any]) -> dict[str, Any]:
+    """Return what a file of JSON gives back; numbers of NumPy become those of Python."""
+    text = json.dumps(content, default=lambda value: value.item())
+    plain: dict[str, Any] = json.loads(text)
+    return plain
 
 
 def _begin(folder: Path, manifest: Manifest) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 import time
 from collections import Counter
@@ -211,8 +212,8 @@ def part_of_budget(budget: Budget | None, rows: int, all_rows: int) -> Budget | 
     if budget is None:
         return None
     calls = budget.calls
-    if isinstance(calls, int):
-        calls = calls // all_rows * rows
+    if calls is not None and not math.isinf(calls):
+        calls = int(calls) // all_rows * rows
     seconds = None if budget.seconds is None else budget.seconds * rows / all_rows
     return Budget(calls, seconds)
 
