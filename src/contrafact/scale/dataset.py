@@ -205,10 +205,12 @@ class CounterfactualsDataset:
             Which metrics; default: all that can be computed from what is given.
         reference : array, (X, y), Dataset or Reference, optional
             Rows that counterfactuals are compared with.
-        model, explainer, other_model, autoencoder : object, optional
+        model, explainer, other_model : object, optional
             What some metrics need; see `contrafact.metrics.evaluate`.
         other_models : sequence of object, default=()
             Models for the same classes, for instance the same one trained again.
+        autoencoder : Autoencoder or str, optional
+            A fitted one, or the name of one to fit to the reference, which is done for each file.
 
         Returns
         -------
