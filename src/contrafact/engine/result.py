@@ -387,8 +387,20 @@ def chosen_positions(rows: Any, n: int) -> Array:
             f"{brief(rows)}."
         )
     try:
+        if isinstance(rows, slice):  # without an array of all n positions
+            chosen = range(n)[rows]
+            return np.arange(chosen.start, chosen.stop, chosen.step)
+        if rows.dtype.kind in "iu":
+            _check_positions(rows, n)
+            return np.asarray(rows % max(n, 1), dtype=np.int64).reshape(-1)
         return np.asarray(np.arange(n)[rows]).reshape(-1)
-    except (IndexError, OverflowError) as error:
+    except (IndexError, OverflowError, TypeError) as error:
         raise IndexError(
             f"rows must be among the {n} counterfactuals, got {brief(rows)}: {error}."
         ) from error
+
+
+def _check_positions(rows: Array, n: int) -> None:
+    """Raise an error if a position lies outside n rows, counted from either end."""
+    if rows.size and not (-n <= int(rows.min()) and int(rows.max()) < n):
+        raise IndexError("a position is out of bounds")
