@@ -14,7 +14,8 @@ import numpy as np
 
 from ..engine.instances import PLURALS
 from ..engine.joining import join_results
-from ..engine.result import Counterfactuals, chosen_positions
+from ..engine.positions import chosen_positions
+from ..engine.result import Counterfactuals
 from ..extras import require_extra
 from ..models.classifier import Array
 from ..validation import FilePath, Integer, check_parameters
