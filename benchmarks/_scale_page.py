@@ -115,7 +115,7 @@ def _curve_table(case: str, curve: list[dict[str, Any]]) -> list[str]:
         lines.append(
             table_row(
                 f"{one['rows']:,}",
-                f"{one['seconds']:.1f}",
+                _seconds(one),
                 f"{_rate(one):,.0f}",
                 f"{one['peak_memory'] / MIB:.0f}",
                 f"{(one['peak_memory'] - one['start_memory']) / MIB:.0f}",
@@ -148,10 +148,12 @@ def _dask_lines(record: dict[str, Any] | None) -> list[str]:
         f"of this machine, whose workers have one thread each and are running already; best of "
         f"{runs} run{'s' * (runs > 1)}.",
         "",
-        *table_head("workers", "seconds", "rows per second"),
-        table_row("none, this process", f"{record['alone']:.1f}", _pace(record, record["alone"])),
-        table_row("1", f"{one:.1f}", _pace(record, one)),
-        table_row("2", f"{two:.1f}", _pace(record, two)),
+        *table_head("workers", "seconds", "rows per second", "time in which workers explain"),
+        table_row(
+            "none, this process", f"{record['alone']:.1f}", _pace(record, record["alone"]), "–"
+        ),
+        table_row("1", f"{one:.1f}", _pace(record, one), f"{max(record['busy']['1']):.0%}"),
+        table_row("2", f"{two:.1f}", _pace(record, two), f"{max(record['busy']['2']):.0%}"),
         "",
         f"Two workers are {one / two:.2f} times as fast as one (bar: {SPEEDUP}; kept: "
         f"{yes_no(one / two >= SPEEDUP)}). The table is that of one process: "
@@ -207,7 +209,7 @@ def _plan_lines(curves: dict[str, list[dict[str, Any]]], dask: dict[str, Any] | 
         "of it. Network and disks that many machines share are not in it.",
         "",
         *table_head(
-            "rows", "cores of a machine", "workers", "rows of a chunk", "hours", "files",
+            "rows", "cores of a machine", "workers", "rows of a chunk", "minutes", "files",
             "results, TB", "seconds of a chunk", "chunks per second at the scheduler",
         ),
     ]  # fmt: skip
@@ -225,7 +227,7 @@ def _plan_lines(curves: dict[str, list[dict[str, Any]]], dask: dict[str, Any] | 
                     cores,
                     f"{one.workers:,}",
                     f"{chunk:,}",
-                    f"{one.hours:.2g}",
+                    f"{60 * one.hours:.1f}",
                     f"{one.files:,}",
                     f"{one.terabytes:.2g}",
                     f"{one.chunk_seconds:.1f}",
@@ -240,6 +242,13 @@ def _plan_lines(curves: dict[str, list[dict[str, Any]]], dask: dict[str, Any] | 
         "seconds of a chunk.",
         "",
     ]
+
+
+def _seconds(record: dict[str, Any]) -> str:
+    """Return how long a size took; of a run that went on, what the rest took."""
+    text = f"{record['seconds']:.1f}"
+    rest = record["timed_rows"]
+    return text if rest == record["rows"] else f"{text} for the last {rest:,} rows"
 
 
 def _rate(record: dict[str, Any]) -> float:
@@ -258,7 +267,9 @@ def _draw(curves: dict[str, list[dict[str, Any]]]) -> None:
         right.plot(rows, [one["peak_memory"] / MIB for one in curve], **options)
     left.set(xscale="log", yscale="log", xlabel="rows", ylabel="rows per second")
     left.set_title("Pace, one process, one thread")
-    right.set(xscale="log", xlabel="rows", ylabel="peak memory, MiB", ylim=(0, None))
+    right.set(xscale="log", xlabel="rows", ylabel="peak memory, MiB")
+    right.margins(y=0.15)
+    right.set_ylim(bottom=0)
     right.set_title("Memory")
     for axes in (left, right):
         axes.grid(alpha=0.3)

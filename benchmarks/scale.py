@@ -94,7 +94,9 @@ def measure_curve(sizes: dict[str, list[int]], renew: bool) -> None:
             if name in read_records() and not renew:
                 continue
             # Here, for drawing rows takes more memory than explaining them.
-            write_rows(CASES[case], n, FOLDER)
+            source = write_rows(CASES[case], n, FOLDER)
+            if renew:
+                shutil.rmtree(FOLDER / f"{source.stem}-out", ignore_errors=True)
             words = [sys.executable, __file__, "--child", case, str(n)]
             told = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True)
             record = json.loads(told.stdout.splitlines()[-1])
@@ -116,6 +118,7 @@ def measure_dask(n: int, repeats: int) -> None:
     few = write_rows(case, 1000, FOLDER)
     options = {"reference": (X, y), "method": "NativeGuide", "chunk": 5_000}
     seconds: dict[str, list[float]] = {}
+    busy: dict[str, list[float]] = {}
     outs = {}
     for workers in (1, 2) * repeats:
         cluster_options = {"host": "127.0.0.1", "dashboard_address": None, "processes": True}
@@ -131,13 +134,16 @@ def measure_dask(n: int, repeats: int) -> None:
             out = outs[workers] = FOLDER / f"dask-{workers}"
             shutil.rmtree(out, ignore_errors=True)
             start = time.perf_counter()
-            cf.explain_dataset(model, source, out, scheduler=address, **options)
-            seconds.setdefault(str(workers), []).append(time.perf_counter() - start)
+            found = cf.explain_dataset(model, source, out, scheduler=address, **options)
+            taken = time.perf_counter() - start
+            seconds.setdefault(str(workers), []).append(taken)
+            share = found.summary()["seconds"] / (workers * taken)
+            busy.setdefault(str(workers), []).append(share)
     alone = FOLDER / "dask-alone"
     shutil.rmtree(alone, ignore_errors=True)
     start = time.perf_counter()
     one = cf.explain_dataset(model, source, alone, **options)
-    record = {"rows": n, "seconds": seconds, "alone": time.perf_counter() - start}
+    record = {"rows": n, "seconds": seconds, "busy": busy, "alone": time.perf_counter() - start}
     two = cf.Counterfactuals.open(outs[2])
     record["same"] = all(_same(a, b) for a, b in zip(one, two, strict=True))
     keep("dask", record)
@@ -158,7 +164,7 @@ def main() -> None:
     parser.add_argument("--part", choices=PARTS, action="append", help="default: all")
     parser.add_argument("--sizes", type=int, nargs="*", help="of the series of 24 steps")
     parser.add_argument("--windows", type=int, nargs="*", help="of the windows of 6 x 500")
-    parser.add_argument("--rows", type=int, default=200_000, help="of the part dask")
+    parser.add_argument("--rows", type=int, default=500_000, help="of the part dask")
     parser.add_argument("--repeats", type=int, default=3, help="of the part dask")
     parser.add_argument("--kills", type=int, default=20, help="of the part kills")
     parser.add_argument("--renew", action="store_true", help="measure again what there is")
