@@ -103,7 +103,7 @@ class Guide(ABC):
         self.classifier_ = classifier
         self.reference_ = x
         self.candidates_ = self.reference_
-        self.candidate_class_, self.candidate_proba_ = self._ask_about(X)
+        self.candidate_class_, self.candidate_proba_ = self._ask_about(self.reference_)
         self._prepare()
         return self
 
@@ -172,7 +172,7 @@ class Guide(ABC):
                 index[rows, :n_found] = position
         return arrays, index
 
-    def _ask_about(self, X: Rows) -> Answers:
+    def _ask_about(self, X: Tensor) -> Answers:
         """Ask the model about the reference rows."""
         verdict = self.classifier_.reference_verdict(X)
         return Answers(verdict.label, verdict.proba)

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 from typing_extensions import override
 
-from ..models.classifier import Rows
 from ..process_state import keeping_threads
 from ..prototypes.diversity import select_diverse
 from ..prototypes.estimator import PrototypeClassifier
@@ -96,7 +95,7 @@ class NearestUnlikeNeighbor(Guide):
             )
 
     @override
-    def _ask_about(self, X: Rows) -> Answers:
+    def _ask_about(self, X: Tensor) -> Answers:
         if self.answers is None:
             return super()._ask_about(X)
         return stored_answers(self.answers, self.classifier_, X)

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ..data.archives import read_npz
 from ..data.writing import complete_file
-from ..models.classifier import Classifier, Rows
+from ..models.classifier import Classifier
 
 #: rows, spread over the reference, that the model is asked about before its answers are believed
 COMPARED_ROWS = 1024
@@ -34,7 +34,7 @@ class Answers(NamedTuple):
     proba: Tensor
 
 
-def stored_answers(path: str | os.PathLike[str], classifier: Classifier, X: Rows) -> Answers:
+def stored_answers(path: str | os.PathLike[str], classifier: Classifier, x: Tensor) -> Answers:
     """Read the model's answers about reference rows from a file, or ask and write them to it.
 
     They are read where the file was written for rows of the same content, and the model gives the
@@ -46,8 +46,8 @@ def stored_answers(path: str | os.PathLike[str], classifier: Classifier, X: Rows
         The file; ".npz" is added where it is missing.
     classifier : Classifier
         The model.
-    X : array or Tensor of shape (n, *shape)
-        Reference rows.
+    x : Tensor of shape (n, *shape)
+        Reference rows, as the model takes them.
 
     Returns
     -------
@@ -62,13 +62,12 @@ def stored_answers(path: str | os.PathLike[str], classifier: Classifier, X: Rows
     path = Path(path)
     if path.suffix != ".npz":
         path = path.with_name(path.name + ".npz")
-    x = classifier.as_input(X)
     content = _content(x)
     if path.exists():
         known = _read(path, content, len(x), len(classifier.classes))
         if known is not None and _confirmed(known, classifier, x):
             return Answers(known.label.to(x.device), known.proba.to(x.device))
-    verdict = classifier.reference_verdict(X)
+    verdict = classifier.reference_verdict(x)
     label, proba = verdict.label.cpu().numpy(), verdict.proba.cpu().numpy()
     with complete_file(path) as draft, draft.open("wb") as stream:
         np.savez(stream, reference=np.array(content), label=label, proba=proba)
@@ -101,7 +100,7 @@ def _read(path: Path, content: str, n: int, n_classes: int) -> Answers | None:
 
 def _confirmed(known: Answers, classifier: Classifier, x: Tensor) -> bool:
     """Return whether the model still gives these answers, by some of them."""
-    step = max(1, len(x) // COMPARED_ROWS)
+    step = -(-len(x) // COMPARED_ROWS)
     verdict = classifier.verdict(x[::step])
     same_label = bool((verdict.label.cpu() == known.label[::step]).all())
     difference = (verdict.proba.cpu() - known.proba[::step]).abs()
