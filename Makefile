@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo explore test quick compat fuzz browser lint types check docs lock audit dist sbom bench-believable bench-bills bench-explorer bench-gradient bench-guides bench-kills bench-latent bench-lmo bench-optimality bench-prototypes bench-robust bench-search bench-sensitivity bench-service bench-tables bench-tables-requests bench-tscfeval bench-visual clean
+.PHONY: demo explore test quick compat fuzz browser lint types check docs lock audit dist sbom bench-believable bench-bills bench-explorer bench-gradient bench-guides bench-kills bench-latent bench-lmo bench-optimality bench-prototypes bench-robust bench-scale bench-search bench-sensitivity bench-service bench-tables bench-tables-requests bench-tscfeval bench-visual clean
 
 # Every file is checked against the hashes in requirements.lock. Where the index serves other builds of the same
 # versions: make demo LOCK=constraints.txt
@@ -138,6 +138,11 @@ bench-prototypes: benchmarks/.venv-prosemble/.installed
 
 bench-robust: .venv/.installed
 	$(BIN)/python benchmarks/robust_training.py
+
+# SIZES="1000 10000" and WINDOWS="1000" choose sizes, PART=curve, dask or kills one part; a killed run goes on.
+bench-scale: .venv/.installed
+	OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(BIN)/python benchmarks/scale.py $(if $(PART),--part $(PART)) \
+	  $(if $(SIZES),--sizes $(SIZES)) $(if $(WINDOWS),--windows $(WINDOWS))
 
 # PART=speed, rocket, channels, sets, grid-GunPoint, … or calls renews one section of the results.
 bench-search: benchmarks/.venv/.installed

@@ -36,7 +36,7 @@ PATIENCE = 900.0
 #: seconds that children of killed processes have to leave
 GRACE = 30.0
 #: part of the command line of a child process
-CHILD = "contrafact.benchmark.child"
+CHILD = "contrafact.parallel.child"
 #: share of the kills that do not wait for the run to get going again after the last one
 EARLY = 0.2
 #: kills of one grid

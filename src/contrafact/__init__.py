@@ -25,6 +25,7 @@ _PACKAGES = {
     "engine": ("Budget", "Constraints", "Counterfactuals"),
     "search": ("refine",),
     "testing": ("check_explainer",),
+    "scale": ("explain_dataset",),
     "explainers.support.explainer": ("Explainer",),
     "explainers": (
         "CELS",

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
+from typing import Any
 
 
 @contextmanager
@@ -30,6 +33,50 @@ def keeping_threads() -> Iterator[None]:
     finally:
         if torch.get_num_threads() != before:
             torch.set_num_threads(before)
+
+
+@contextmanager
+def using_threads(n: int) -> Iterator[None]:
+    """Let torch, BLAS, OpenMP and numba compute with n threads inside the block.
+
+    numba's pool has a size from the start; it uses no more than that.
+
+    Parameters
+    ----------
+    n : int
+        Number of threads.
+
+    Examples
+    --------
+    >>> import torch
+    >>> before = torch.get_num_threads()
+    >>> with using_threads(1):
+    ...     torch.get_num_threads()
+    1
+    >>> torch.get_num_threads() == before
+    True
+    """
+    import torch
+
+    numba = sys.modules.get("numba")
+    of_numba = None if numba is None else numba.get_num_threads()
+    with keeping_threads(), _thread_pools().limit(limits=n):
+        torch.set_num_threads(n)
+        if numba is not None:
+            numba.set_num_threads(min(n, numba.config.NUMBA_NUM_THREADS))
+        try:
+            yield
+        finally:
+            if numba is not None:
+                numba.set_num_threads(of_numba)
+
+
+@cache
+def _thread_pools() -> Any:
+    """Find the libraries of this process that have pools of threads; it takes milliseconds."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 @contextmanager

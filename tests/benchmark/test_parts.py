@@ -6,7 +6,7 @@ from sklearn.linear_model import LogisticRegression
 from small_grid import toy
 
 import contrafact as cf
-from contrafact.benchmark.parts import describe, select_instances
+from contrafact.benchmark.parts import select_instances
 
 
 def test_selection_is_stratified_by_margin():
@@ -21,9 +21,3 @@ def test_selection_is_stratified_by_margin():
     assert len(select_instances(model, X, None, "all", 0)[0]) == len(X)
     with pytest.raises(ValueError, match="selection must be"):
         select_instances(model, X, 3, "worst", 0)
-
-
-def test_descriptions_tell_parts_apart():
-    assert describe(LogisticRegression(C=2)) != describe(LogisticRegression())
-    assert describe(toy(0)) == describe(toy(0)) != describe(toy(1))
-    assert describe(np.zeros(3)) != describe(np.zeros((3, 1)))

@@ -133,7 +133,7 @@ def test_a_cluster_gives_the_same_table_and_survives_a_worker(whole, tmp_path, m
             time.sleep(0.05)
         os.kill(pid, signal.SIGKILL)
 
-    monkeypatch.setattr("contrafact.benchmark.workers.LOOK", 0.1)
+    monkeypatch.setattr("contrafact.parallel.workers.LOOK", 0.1)
 
     options = {
         "n_workers": 2,
@@ -152,8 +152,8 @@ def test_a_cluster_gives_the_same_table_and_survives_a_worker(whole, tmp_path, m
 def test_a_cluster_without_workers_is_given_up(monkeypatch, tmp_path):
     from distributed import LocalCluster
 
-    monkeypatch.setattr("contrafact.benchmark.workers.LOOK", 0.1)
-    monkeypatch.setattr("contrafact.benchmark.workers.PATIENCE", 0.5)
+    monkeypatch.setattr("contrafact.parallel.workers.LOOK", 0.1)
+    monkeypatch.setattr("contrafact.parallel.workers.PATIENCE", 0.5)
     options = {"n_workers": 0, "host": "127.0.0.1", "dashboard_address": None}
     with LocalCluster(**options) as cluster, pytest.raises(ConnectionError, match="no workers"):
         small().run(tmp_path, scheduler=cluster.scheduler_address, progress=False)

@@ -5,6 +5,7 @@ from functools import cache, partial
 
 import more_doors  # noqa: F401, its doors are added
 import numpy as np
+import scale_doors  # noqa: F401, its doors are added
 import torch
 from door import DOORS as DOORS
 from door import Door as Door

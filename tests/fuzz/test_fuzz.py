@@ -27,6 +27,7 @@ PACKAGES = (
     "numerics",
     "prototypes",
     "report",
+    "scale",
     "search",
     "tables",
     "testing",

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
+from ..data.fingerprints import describe, digest
 from ..validation import Instance, Integer, Nothing, OneOf, Real, Rule, Satisfies, check_parameters
-from .parts import Selection, describe, digest, read_dataset
+from .parts import Selection, read_dataset
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from ..parallel.workers import ClusterWorkers, LocalWorkers, Outcome, Workers
 from ..process_state import keeping_random_numbers
 from ..progress import progress_bar
 from ..validation import (
@@ -25,7 +26,6 @@ from .cell_states import damaged_text
 from .grid import Benchmark, Cell
 from .grid_checks import check_grid
 from .store import Store
-from .workers import ClusterWorkers, LocalWorkers, Outcome, Workers
 
 RULES: dict[str, Rule] = {
     "grid": Instance(Benchmark),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..consent import require_trust
-from ..data.writing import complete_file, is_draft
+from ..data.writing import complete_file, only_writer, remove_drafts
 from ..extras import require_extra
 from ..models.classifier import Array
 from ..validation import Boolean, FilePath, check_parameters
@@ -248,26 +248,10 @@ class Store:
         BlockingIOError
             Where another process runs a benchmark in the folder.
         """
-        import fcntl
-
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with (self.folder / ".lock").open("w") as lock:
-            try:
-                # Ends with the process, however that ends.
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise BlockingIOError(
-                    f"Another process runs a benchmark in {self.folder}. Wait for it, or end it."
-                ) from error
-            self._remove_drafts()
+        with only_writer(self.folder, "runs a benchmark"):
+            for name in ("cells", "models"):
+                remove_drafts(self.folder / name)
             yield
-
-    def _remove_drafts(self) -> None:
-        """Remove what runs that were killed had begun to write."""
-        for folder in (self.folder, self.folder / "cells", self.folder / "models"):
-            for path in folder.glob(".*"):
-                if is_draft(path):
-                    path.unlink(missing_ok=True)
 
     def _read(self, cell: Cell) -> tuple[pd.DataFrame | None, CellState]:
         """Return the table of a cell, where it can be read, and its state."""

@@ -16,6 +16,7 @@ from ..engine.instances import PLURALS
 from ..models import Classifier, as_classifier
 from ..models.labels import has_class_names, match_labels
 from ..tables import Schema
+from .array_inputs import is_array_file, read_array_file
 from .console import Notes
 from .specs import Layout, parse_rows
 from .table_inputs import find_table_form, is_table, make_schema, read_tables
@@ -94,7 +95,7 @@ def read_inputs(request: ExplainRequest, model: Any, notes: Notes) -> ExplainInp
         If data, reference and model do not fit together.
     """
     columns = _columns_of(model)
-    if is_table(request.data, request.modality):
+    if is_table(request.data, request.modality) and not is_array_file(request.data):
         return _read_table_inputs(request, model, columns, notes)
     source = _read(request, request.data, request.modality, columns)
     X, y = np.asarray(source.parts[-1][0]), source.parts[-1][1]
@@ -182,6 +183,8 @@ def _read(
     request: ExplainRequest, path: str, modality: str | None, columns: Sequence[str] | None
 ) -> Any:
     """Read a file or a bundled data set with the options of the request."""
+    if is_array_file(path):
+        return read_array_file(path, request.label, modality)
     return read_parts(
         path,
         pad=request.pad,

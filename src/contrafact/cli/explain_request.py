@@ -76,6 +76,10 @@ class ExplainRequest:
     seed: int = 0
     report: Path | None = None
     save: Path | None = None
+    out: Path | None = None
+    chunk: int | None = None
+    workers: int | None = None
+    scheduler: str | None = None
     command: str = ""
 
     @property
@@ -120,6 +124,18 @@ class ExplainOutcome:
         """Whether any counterfactual is valid."""
         return any(bool(result.valid.any()) for result in self.results.values())
 
+    def summary(self, request: ExplainRequest, notes: Sequence[str]) -> dict[str, Any]:
+        """Return everything about the outcome, for `print_json`."""
+        from .summary import summarize
+
+        return summarize(request, self, notes)
+
+    def print(self, request: ExplainRequest) -> None:
+        """Print the results, the files written and the command that repeats the request."""
+        from .summary import print_outcome
+
+        print_outcome(request, self)
+
 
 @dataclass(frozen=True)
 class ChosenMethod:
@@ -150,10 +166,12 @@ def run_request(request: ExplainRequest, notes: Notes) -> ExplainOutcome:
     ValueError, TypeError, OSError, ImportError
         If something given cannot be used; the message says what and what is accepted.
     """
-    if request.no_refine and request.refine is not None:
-        raise ValueError(f"--no-refine and --refine {request.refine} exclude each other.")
-    names = [find_explainer(name).__name__ for name in request.methods]
-    names = list(dict.fromkeys(names))
+    for option, given in {"--chunk": request.chunk, "--workers": request.workers}.items():
+        if given is not None:
+            raise ValueError(f"{option} is for large data: it needs --out DIR.")
+    if request.scheduler is not None:
+        raise ValueError("--scheduler is for large data: it needs --out DIR.")
+    names = read_methods(request)
     paths = paths_by_method(request.save, names)
     check_output("--report", request.report, (".html", ".htm"), request.inputs)
     for path in paths:
@@ -164,16 +182,11 @@ def run_request(request: ExplainRequest, notes: Notes) -> ExplainOutcome:
     target = None
     if request.target is not None:
         target = find_class(request.target, inputs.classifier.classes, "--target")
-    constraints = _read_constraints(request, inputs)
-    if names:
-        methods = _named_methods(names, paths, inputs, constraints)
-    else:
-        methods = [_recommended_method(paths[0], inputs, constraints, notes)]
-    if request.level is not None:
-        _set_level(request.level, methods)
+    constraints = read_constraints(request, inputs)
+    methods = choose_methods(request, names, paths, inputs, constraints, notes)
     # All are fitted before any explains: a method that refuses the model does so at once.
     _fit(methods, inputs, notes)
-    members = _make_committee(request, inputs, methods, notes)
+    members = make_committee(request, inputs, methods, notes)
     results = {}
     saved = []
     with interruptible(lambda: print_message(STOPPING)) as interruption:
@@ -200,7 +213,36 @@ def run_request(request: ExplainRequest, notes: Notes) -> ExplainOutcome:
     return ExplainOutcome(results, inputs, saved, interruption.requested)
 
 
-def _read_constraints(request: ExplainRequest, inputs: ExplainInputs) -> Constraints | None:
+def read_methods(request: ExplainRequest) -> list[str]:
+    """Return the names of the methods asked for, each once, and refuse options that contradict."""
+    if request.no_refine and request.refine is not None:
+        raise ValueError(f"--no-refine and --refine {request.refine} exclude each other.")
+    names = [find_explainer(name).__name__ for name in request.methods]
+    return list(dict.fromkeys(names))
+
+
+def choose_methods(
+    request: ExplainRequest,
+    names: Sequence[str],
+    paths: Sequence[Path | None],
+    inputs: ExplainInputs,
+    constraints: Constraints | None,
+    notes: Notes,
+) -> list[ChosenMethod]:
+    """Make the methods that were named, or the one that is recommended, with their options."""
+    if names:
+        methods = _named_methods(names, paths, inputs, constraints)
+    else:
+        methods = [_recommended_method(paths[0], inputs, constraints, notes)]
+    if request.level is not None:
+        _set_level(request.level, methods)
+    if request.refine is not None or request.no_refine:
+        for method in methods:
+            method.options["refine"] = request.refine or False
+    return methods
+
+
+def read_constraints(request: ExplainRequest, inputs: ExplainInputs) -> Constraints | None:
     """Read the limits; those that speak of columns need a table."""
     if inputs.schema is not None:
         return make_table_constraints(request, inputs.layout, inputs.schema)
@@ -252,7 +294,7 @@ def _fit(methods: Sequence[ChosenMethod], inputs: ExplainInputs, notes: Notes) -
         notes.add(remark)
 
 
-def _make_committee(
+def make_committee(
     request: ExplainRequest,
     inputs: ExplainInputs,
     methods: Sequence[ChosenMethod],
@@ -323,9 +365,6 @@ def _explain(
     members: Committee | None,
 ) -> Counterfactuals:
     """Explain with one method; the result has the row numbers and names of the data file."""
-    options = dict(method.options)
-    if request.refine is not None or request.no_refine:
-        options["refine"] = request.refine or False
     result = method.explainer.explain(
         inputs.X,
         target,
@@ -336,7 +375,7 @@ def _explain(
         committee=members,
         random_state=request.seed,
         progress=True,
-        **options,
+        **method.options,
     )
     names = inputs.layout.names
     return replace(

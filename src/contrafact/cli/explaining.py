@@ -49,17 +49,22 @@ def explain(
     seed: parameters.Seed = 0,
     report: parameters.ReportFile = None,
     save: parameters.SaveFile = None,
+    out: parameters.OutFolder = None,
+    chunk: parameters.Chunk = None,
+    workers: parameters.WorkerCount = None,
+    scheduler: parameters.Scheduler = None,
     as_json: parameters.AsJson = False,
 ) -> None:
     """Find the smallest believable change of every instance that makes the model decide otherwise.
 
     Exit code 0: done. 1: the target was reached for no instance. 2: an argument cannot be used.
-    130: interrupted by Ctrl-C; rows that were finished are kept, and the others say so.
+    130: interrupted by Ctrl-C; rows that were finished are kept, and the others say so, or are
+    explained when the same command with --out is given again.
     """
     notes = Notes()
     with output_to_stderr():
-        from .explain_request import ExplainRequest, run_request
-        from .summary import print_outcome, summarize
+        from .explain_out import OutOutcome, run_out
+        from .explain_request import ExplainOutcome, ExplainRequest, run_request
 
         request = ExplainRequest(
             model=model,
@@ -96,13 +101,18 @@ def explain(
             seed=seed,
             report=report,
             save=save,
+            out=out,
+            chunk=chunk,
+            workers=workers,
+            scheduler=scheduler,
             command=_repeating_command(ctx.meta[ARGUMENTS_KEY], seed),
         )
-        outcome = run_request(request, notes)
+        outcome: ExplainOutcome | OutOutcome
+        outcome = run_request(request, notes) if out is None else run_out(request, notes)
     if as_json:
-        print_json(summarize(request, outcome, notes.texts))
+        print_json(outcome.summary(request, notes.texts))
     else:
-        print_outcome(request, outcome)
+        outcome.print(request)
     if outcome.interrupted:
         raise typer.Exit(INTERRUPTED)
     if not outcome.any_valid:

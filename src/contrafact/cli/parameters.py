@@ -12,6 +12,7 @@ from . import completion
 MODEL_PANEL = "Model and data"
 LIMITS_PANEL = "Limits"
 OUTPUT_PANEL = "Output"
+LARGE_PANEL = "Large data"
 
 Model = Annotated[
     str,
@@ -26,8 +27,9 @@ Data = Annotated[
     typer.Argument(
         metavar="DATA",
         help="Instances to explain: a table, .csv (names in the first line) or .parquet; .npz (X, "
-        "or X_train and X_test; y), .ts, .tsv, a folder with a UCR pair, or the name of a bundled "
-        "set; the test part where there is one.",
+        "or X_train and X_test; y), .npy, .zarr, lists in .parquet, .ts, .tsv, a folder with a UCR "
+        "pair or with .parquet files, or the name of a bundled set; the test part where there is "
+        "one.",
         autocompletion=completion.datasets,
     ),
 ]
@@ -277,6 +279,40 @@ SaveFile = Annotated[
     typer.Option(
         help="Write the arrays, .npz; with several methods one file each.",
         rich_help_panel=OUTPUT_PANEL,
+    ),
+]
+OutFolder = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="Explain all of DATA, read and written in chunks: a folder of Parquet files. The same "
+        "command goes on where a run was stopped.",
+        rich_help_panel=LARGE_PANEL,
+    ),
+]
+Chunk = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="With --out, instances of each file. Default: 10000, or fewer where they are long.",
+        rich_help_panel=LARGE_PANEL,
+    ),
+]
+WorkerCount = Annotated[
+    int | None,
+    typer.Option(
+        "--workers",
+        help="With --out, processes on this machine; -1 for as many as cores. Default: this one.",
+        rich_help_panel=LARGE_PANEL,
+    ),
+]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help="With --out, the scheduler of a dask.distributed cluster that does the work: "
+        "tcp://host:8786.",
+        rich_help_panel=LARGE_PANEL,
     ),
 ]
 AsJson = Annotated[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import numbers
 import sys
 from collections.abc import Iterator, Mapping, Set
@@ -176,7 +177,28 @@ def for_torch(array: Array) -> Array:
     # One row taken backward counts as in order, with a negative stride.
     if in_order and min(array.strides, default=0) >= 0:
         return array
+    mapped = _mapped_file(array)
+    if mapped is not None:
+        return np.memmap(mapped.filename, mapped.dtype, "c", mapped.offset, mapped.shape)
     return np.array(array, order="C")
+
+
+def _mapped_file(array: Array) -> Any:
+    """Return the memory-mapped file whose whole content an array is; None where it is not.
+
+    A file that was mapped for reading can be mapped again so that it counts as writable (nothing
+    that is written reaches the file), which costs no memory; a copy would cost all of it.
+    """
+    mapped = array if isinstance(array, np.memmap) else array.base
+    if not isinstance(mapped, np.memmap) or not isinstance(mapped.base, mmap.mmap):
+        return None
+    whole = mapped.filename is not None and mapped.flags.c_contiguous
+    same = (array.shape, array.dtype, array.ctypes.data) == (
+        mapped.shape,
+        mapped.dtype,
+        mapped.ctypes.data,
+    )
+    return mapped if whole and same else None
 
 
 def _refuse_containers(values: Any, name: str) -> None:

@@ -1,4 +1,4 @@
-"""Files that are written aside and get their name when they are complete."""
+"""Files that get their name when they are complete, and folders with one writer at a time."""
 
 from __future__ import annotations
 
@@ -60,6 +60,52 @@ def complete_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def only_writer(folder: str | os.PathLike[str], doing: str) -> Iterator[None]:
+    """Keep other writers out of a folder, which is made where it is missing.
+
+    Drafts that killed writers left in it are removed.
+
+    Parameters
+    ----------
+    folder : str or path
+        The folder.
+    doing : str
+        What another process does that has it, for the message: "runs a benchmark".
+
+    Yields
+    ------
+    None
+        While no other process is a writer of the folder.
+
+    Raises
+    ------
+    BlockingIOError
+        Where another process writes to the folder.
+    """
+    import fcntl
+
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("w") as lock:
+        try:
+            # Ends with the process, however that ends.
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise BlockingIOError(
+                f"Another process {doing} in {folder}. Wait for it, or end it."
+            ) from error
+        remove_drafts(folder)
+        yield
+
+
+def remove_drafts(folder: Path) -> None:
+    """Remove what writers that were killed had begun to write."""
+    for path in folder.glob(".*"):
+        if is_draft(path):
+            path.unlink(missing_ok=True)
 
 
 def is_draft(path: Path) -> bool:

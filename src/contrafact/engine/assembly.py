@@ -19,6 +19,7 @@ from .candidates import Candidates
 from .committee_info import committee_info, count_votes
 from .instances import Instances
 from .isolation import describe_exception, gather_verdicts, isolate
+from .joining import join_infos
 from .oracle import Oracle
 from .result import Counterfactuals
 from .statuses import describe_statuses
@@ -103,7 +104,7 @@ def assemble(
         seconds=np.full(size, seconds / max(size, 1)),
         classes=classifier.classes,
         modality=instances.modality,
-        info=_join_infos(infos, [len(column["source"]) for column in columns]),
+        info=join_infos(infos, [len(column["source"]) for column in columns]),
         provenance=provenance,
         names=instances.names,
         table=_table_of(instances, joined["source"]),
@@ -313,17 +314,3 @@ def _info_of_entries(found: Candidates, candidate: Tensor) -> dict[str, Array]:
         known = values.detach().cpu().numpy()[position[has_candidate]]
         info[name] = fill_blanks(known, has_candidate)
     return info
-
-
-def _join_infos(infos: list[dict[str, Array]], sizes: list[int]) -> dict[str, Array]:
-    """Join the info of all parts; a part where the method had nothing to do has none."""
-    names = sorted({name for info in infos for name in info})
-    joined = {}
-    for name in names:
-        example = next(info[name] for info in infos if name in info)[:0]
-        pieces = []
-        for info, size in zip(infos, sizes, strict=True):
-            blank = fill_blanks(example, np.zeros(size, dtype=bool))
-            pieces.append(info.get(name, blank))
-        joined[name] = np.concatenate(pieces)
-    return joined

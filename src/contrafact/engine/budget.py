@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -152,12 +153,14 @@ class Meter:
         RuntimeError
             If an instance exceeds its allowance; nothing is charged then.
         """
-        spent = self.spent + cost * torch.bincount(rows.cpu(), minlength=len(self.spent))
-        if self.allowance is not None and bool((spent > self.allowance).any()):
+        # NumPy: these arrays are small and on the host, where torch takes longer to start.
+        count = np.bincount(rows.cpu().numpy(), minlength=len(self.spent))
+        spent = self.spent.numpy() + cost * count
+        if self.allowance is not None and (spent > self.allowance.numpy()).any():
             raise RuntimeError(
                 "A method asked the model beyond its budget; check Tasks.affords before asking."
             )
-        self.spent = spent
+        self.spent = torch.from_numpy(spent)
 
     def charge_share(self, rows: Tensor, cost: int = 1) -> None:
         """Reduce the allowance for answers that another instance paid for.
@@ -189,7 +192,9 @@ class Meter:
             return torch.zeros(len(rows), dtype=torch.bool)
         if self.allowance is None:
             return torch.ones(len(rows), dtype=torch.bool)
-        left = (self.allowance - self.spent)[rows]
-        if bool((rows[1:] > rows[:-1]).all()):  # each instance once, as in most questions
-            return left >= cost
-        return left >= cost * (1 + occurrence(rows))
+        row = rows.numpy()
+        left = self.allowance.numpy()[row] - self.spent.numpy()[row]
+        # Each instance once, as in most questions.
+        if len(row) == 1 or (row[1:] > row[:-1]).all():
+            return torch.from_numpy(left >= cost)
+        return torch.from_numpy(left) >= cost * (1 + occurrence(rows))

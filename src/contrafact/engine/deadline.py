@@ -101,6 +101,10 @@ class Deadline:
         """Measure how long a model takes for the n rows it is asked about inside the context."""
         start = time.perf_counter()
         yield
+        self.note(model, n, start)
+
+    def note(self, model: Classifier, n: int, start: float) -> None:
+        """Note that a model was asked about n rows at the time `start`, and has answered now."""
         self._seconds_per_row[model] = (time.perf_counter() - start) / max(n, 1)
 
 
@@ -132,9 +136,10 @@ def evaluate_in_time(
     done = 0
     while done < len(x) and not deadline.expired:
         size = deadline.batch_size(model, model.internal_batch(x))
-        batch = x[done : done + size]
+        batch = x[done : done + size] if done or size < len(x) else x
         before_batch(slice(done, done + len(batch)))
-        with deadline.timing(model, len(batch)):
-            parts.append(model.evaluate(batch))
+        start = time.perf_counter()
+        parts.append(model.evaluate(batch))
+        deadline.note(model, len(batch), start)
         done += len(batch)
     return Verdict.concat(parts or [model.evaluate(x[:0])])

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from ..models.classifier import Array, Classifier
 from ..models.committee import Committee
-from ..models.verdict import Verdict, lead, target_value
+from ..models.verdict import Verdict, all_finite
 from ..numerics import broadcast_rows
 from ..tables import TableSpace
 from .budget import Meter
@@ -109,6 +110,8 @@ class Oracle:
         if request.committee is not None:
             self.committee = request.committee.matched_to(classifier, question.x)
         self.committee_rows = torch.zeros(len(question.x), dtype=torch.long)
+        # The row numbers last seen and their copy on the host, where states and budget are kept.
+        self._row_copy = (self.committee_rows, self.committee_rows)
         self._cache: Cache | None = None
         self._asked: set[tuple[int, int]] = set()
 
@@ -127,14 +130,33 @@ class Oracle:
         Tensor of bool, shape (m,)
             False where the instance has failed or its budget is spent.
         """
-        able = torch.ones(len(row), dtype=torch.bool)
+        return torch.from_numpy(self._able(row, cost)).to(row.device)
+
+    def affords_all(self, row: Tensor, cost: int = 1) -> bool:
+        """Return whether all candidates may be asked about; parameters as of `affords`.
+
+        It is known on the host: no device has to be waited for.
+        """
+        return bool(self._able(row, cost).all())
+
+    def _able(self, row: Tensor, cost: int) -> Array:
+        """Find the candidates that may be asked about, on the host."""
+        row = self._on_host(row)
+        able: Array = np.ones(len(row), dtype=bool)
         if self.meter.limited:
-            able = self.meter.can_pay(row, cost * self.classifier.rows_per_evaluation)
-            self.states.exhaust(row.cpu()[~able], self.meter.shortage)
+            cost *= self.classifier.rows_per_evaluation
+            able = self.meter.can_pay(row, cost).numpy()
+            if not able.all():
+                self.states.exhaust(row[~torch.from_numpy(able)], self.meter.shortage)
         if self.states.any_failed:
-            failed = torch.from_numpy(self.states.is_in(State.FAILED))
-            able &= ~failed[row.cpu()]
-        return able.to(row.device)
+            able = able & ~self.states.is_in(State.FAILED)[row.numpy()]
+        return able
+
+    def _on_host(self, row: Tensor) -> Tensor:
+        """Copy row numbers to the host, once for all questions about the same tasks."""
+        if row is not self._row_copy[0]:
+            self._row_copy = (row, row.cpu())
+        return self._row_copy[1]
 
     def ask(
         self,
@@ -169,29 +191,42 @@ class Oracle:
             verdict is given, and the instance has failed; where there was no time to ask, it has
             exhausted its budget.
         """
-        sound = x_cf.flatten(1).isfinite().all(1)
         x = x_cf
-        if not bool(sound.all()):
+        #: masks of the candidates without a shortcoming, for each shortcoming that there is
+        fine = []
+        if not all_finite(x_cf):
+            sound = x_cf.flatten(1).isfinite().all(1)
+            fine.append(sound)
             x = torch.where(broadcast_rows(sound, x_cf), x_cf, self.question.x[row])
             self.states.fail(row[~sound], "the search produced NaN or inf")
         verdict, told = self._recall(x, row) if cached else self._evaluate(x, row)
-        if not bool(told.all()):
+        if told is not None:
+            fine.append(told)
             self.states.exhaust(row[~told], self.meter.shortage)
-        answered = verdict.is_finite()
-        if not bool(answered.all()):
+        if not verdict.all_finite():
+            answered = verdict.is_finite()
+            fine.append(answered)
             self.states.fail(row[~answered], "the model returned NaN or inf for a candidate")
             verdict = verdict.where(answered, self.question.before[row])
-        if not remember:
-            return verdict
-        known = verdict
-        usable = sound & answered & told
-        if not bool(usable.all()):
-            known = verdict[usable]
-            x_cf = x_cf[usable]
-            row = row[usable]
-        target = self.question.target[row]
-        self.states.remember(x_cf, row, self.question.x[row], known, target)
+        if remember:
+            usable = torch.stack(fine).all(0) if fine else None
+            self._remember(x_cf, row, verdict, usable)
         return verdict
+
+    def _remember(
+        self,
+        x_cf: Tensor,
+        row: Tensor,
+        verdict: Verdict,
+        usable: Tensor | None,
+    ) -> None:
+        """Let candidates become best attempts; `usable`: the mask of those that may, None: all."""
+        if usable is not None:
+            x_cf, row, verdict = x_cf[usable], row[usable], verdict[usable]
+        question = self.question
+        self.states.remember(
+            x_cf, self._on_host(row), question.x[row], verdict, question.target[row]
+        )
 
     def agrees(self, x_cf: Tensor, row: Tensor) -> Tensor:
         """Find the candidates that every member of the committee clearly puts in the target class.
@@ -278,28 +313,32 @@ class Oracle:
         Tensor of shape (m, classes)
             Logits; their softmax is the model's probability.
         """
-        self.meter.charge(row)
+        self.meter.charge(self._on_host(row))
         return self.classifier.logits(x_cf)
 
     def charge(self, row: Tensor) -> None:
         """Charge for model rows that a method asks about by other means, one per entry of `row`."""
         self.meter.charge(row, self.classifier.rows_per_evaluation)
 
-    def _evaluate(self, x: Tensor, row: Tensor) -> tuple[Verdict, Tensor]:
-        """Ask about candidates in time: the verdict, and the mask of those it is about."""
+    def _evaluate(self, x: Tensor, row: Tensor) -> tuple[Verdict, Tensor | None]:
+        """Ask about candidates in time: the verdict, and the mask of those it is about, if not all.
+
+        The others get the verdict of their instance.
+        """
+        on_host = self._on_host(row)
         verdict = evaluate_in_time(
             self.classifier,
             x,
             self.meter.deadline,
-            lambda batch: self.charge(row[batch]),
+            lambda batch: self.charge(on_host[batch]),
         )
-        told = torch.arange(len(x), device=x.device) < len(verdict.label)
-        if len(verdict.label) < len(x):
-            own = self.question.before[row[~told]]
-            verdict = Verdict.concat([verdict, own])
-        return verdict, told
+        asked = len(verdict.label)
+        if asked == len(x):
+            return verdict, None
+        verdict = Verdict.concat([verdict, self.question.before[row[asked:]]])
+        return verdict, torch.arange(len(x), device=x.device) < asked
 
-    def _recall(self, x: Tensor, row: Tensor) -> tuple[Verdict, Tensor]:
+    def _recall(self, x: Tensor, row: Tensor) -> tuple[Verdict, Tensor | None]:
         """Do the same, but ask only about what no instance has asked about before."""
         if self._cache is None:
             self._cache = Cache()
@@ -309,18 +348,20 @@ class Oracle:
             self._charge_borrowed(row.tolist(), keys, unknown)
         new = torch.tensor(unknown, dtype=torch.long, device=x.device)
         verdict, told = self._evaluate(x[new], row[new])
-        new_keys = [keys[position] for position in unknown]
-        self._cache.add(new_keys[: int(told.sum())], verdict[told])
+        if told is not None:
+            unknown = unknown[: int(told.sum())]
+            verdict = verdict[told]
+        self._cache.add([keys[position] for position in unknown], verdict)
         return self._known(keys, row)
 
-    def _known(self, keys: list[int], row: Tensor) -> tuple[Verdict, Tensor]:
+    def _known(self, keys: list[int], row: Tensor) -> tuple[Verdict, Tensor | None]:
         """Return remembered answers, the instance's own where there is none, and which are."""
         assert self._cache is not None
         known = [key in self._cache for key in keys]
-        told = torch.tensor(known, dtype=torch.bool, device=row.device)
         verdict = self._cache.verdict([key for key in keys if key in self._cache])
-        if bool(told.all()):
-            return verdict, told
+        if all(known):
+            return verdict, None
+        told = torch.tensor(known, dtype=torch.bool, device=row.device)
         own = self.question.before[row[~told]]
         order = torch.cat([told.nonzero(), (~told).nonzero()]).flatten()
         return Verdict.concat([verdict, own])[order.argsort()], told
@@ -364,7 +405,7 @@ def accepts(
     Tensor of bool, shape (n,)
         Which candidates are accepted.
     """
-    decided = verdict.label == target
-    clear = lead(verdict.proba, target) >= margin
-    firm = target_value(verdict.proba, target) >= goal
-    return decided & clear & firm
+    column = target[:, None]
+    p_target = verdict.proba.gather(1, column)[:, 0]
+    others = verdict.proba.scatter(1, column, -torch.inf).amax(1)
+    return (verdict.label == target) & (p_target - others >= margin) & (p_target >= goal)

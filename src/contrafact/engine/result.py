@@ -9,14 +9,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..data.arrays import read_array
 from ..deprecation import warn_renamed
 from ..models.classifier import Array
 from ..tables import Schema, Table
-from ..validation import brief
 from .blanks import fill_blanks
 from .committee_info import COMMITTEE_KEYS
 from .instances import PLURALS, Modality
+from .positions import chosen_positions
 from .result_checks import as_numpy as as_numpy
 from .result_checks import check_result, same_values
 from .result_exports import ResultExports
@@ -120,7 +119,7 @@ class Counterfactuals(ResultExports):
 
     def __getitem__(self, rows: Any) -> Counterfactuals:
         """Return the chosen rows: an index, a slice, a boolean mask or a list of positions."""
-        positions = _positions(rows, len(self))
+        positions = chosen_positions(rows, len(self))
         chosen: dict[str, Any] = {
             f.name: getattr(self, f.name)[positions]
             for f in fields(self)
@@ -279,7 +278,7 @@ class Counterfactuals(ResultExports):
                 getattr(new, name),
             )
         if self.table is not None:
-            new_codes = _renumbered(as_numpy(new.X_cf), new._need_table(), self.table)
+            new_codes = renumbered(as_numpy(new.X_cf), new._need_table(), self.table)
             changes["X_cf"] = _with_rows(self.X_cf, rows, new_codes)
         # What a committee said of the old arrays does not hold for the new ones.
         info = {name: values for name, values in self.info.items() if name not in COMMITTEE_KEYS}
@@ -355,7 +354,7 @@ class Counterfactuals(ResultExports):
         return cls.from_arrays(*args, **kwargs)
 
 
-def _renumbered(codes: Array, table: Table, other: Table) -> Array:
+def renumbered(codes: Array, table: Table, other: Table) -> Array:
     """Return rows of a table with the numbers that their fixed values have in another one."""
     codes = codes.copy()
     for i, column in enumerate(table.schema):
@@ -373,22 +372,3 @@ def _with_rows(values: Any, rows: Array, new: Any) -> Any:
     whole = values.astype(np.result_type(values, new))
     whole[rows] = new
     return whole
-
-
-def _positions(rows: Any, n: int) -> Array:
-    """Return the positions that an index, a slice, a mask or a list chooses among n rows."""
-    if isinstance(rows, (list, tuple)) and len(rows) == 0:
-        return np.arange(0)
-    if not isinstance(rows, slice):
-        rows = read_array(rows, "rows")
-    if not isinstance(rows, slice) and (rows.dtype.kind not in "biu" or rows.ndim > 1):
-        raise IndexError(
-            f"rows must be a whole number, a slice, a mask or a list of whole numbers, got "
-            f"{brief(rows)}."
-        )
-    try:
-        return np.asarray(np.arange(n)[rows]).reshape(-1)
-    except (IndexError, OverflowError) as error:
-        raise IndexError(
-            f"rows must be among the {n} counterfactuals, got {brief(rows)}: {error}."
-        ) from error

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
+    from ..scale import CounterfactualsDataset
     from .constraints import Constraints
     from .result import Counterfactuals
 
@@ -280,3 +281,28 @@ class ResultExports:
         from .result_files import load
 
         return load(path, max_bytes)
+
+    @classmethod
+    def open(cls, folder: str | Path) -> CounterfactualsDataset:
+        """Open the results of `explain_dataset`; rows are read when they are needed.
+
+        Parameters
+        ----------
+        folder : str or Path
+            The folder that `explain_dataset` wrote to, finished or not.
+
+        Returns
+        -------
+        CounterfactualsDataset
+            With `len`, `[rows]`, `to_frame`, `evaluate` and `report`.
+
+        Raises
+        ------
+        FileNotFoundError
+            If the folder holds no such results.
+        ValueError
+            If they are damaged.
+        """
+        from .. import scale
+
+        return scale.CounterfactualsDataset(folder)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -10,6 +12,9 @@ from torch import Tensor
 
 from ..models.classifier import Array
 from ..models.verdict import Verdict, lead
+
+#: numbers of candidates that are held before the best of them is found
+MOST_HELD = 2**20
 
 
 class State(IntEnum):
@@ -50,19 +55,25 @@ class RowStates:
         By instance, for those that failed with one.
     any_failed : bool
         Whether some instance failed.
-    best_x_cf : Tensor of shape (n, *shape)
-        The best candidates.
     """
 
     def __init__(self, x: Tensor) -> None:
         n = len(x)
-        self.best_x_cf = x.clone()
-        self._best_merit = torch.full((n,), -torch.inf, dtype=torch.float64)
+        self._best_x_cf = x.clone()
+        self._best_merit: Array = np.full(n, -np.inf)
+        self._tried: list[_Tried] = []
+        self._held = 0
         self.state: Array = np.full(n, State.PENDING, dtype=np.int8)
         self.reason = [""] * n
         self.shortage = [""] * n
         self.exceptions: dict[int, Exception] = {}
         self.any_failed = False
+
+    @property
+    def best_x_cf(self) -> Tensor:
+        """The best candidate of each instance so far, (n, *shape)."""
+        self._settle()
+        return self._best_x_cf
 
     def is_in(self, state: State) -> Array:
         """Return the mask of the instances in a state."""
@@ -133,10 +144,10 @@ class RowStates:
         target : Tensor of shape (m,)
             Class wanted for each.
         """
-        closeness = lead(verdict.score, target).sigmoid()
-        reached = verdict.label == target
-        merit = torch.where(reached, 1 + _smallness(x_cf, x), closeness)
-        self._keep_best(x_cf, row, merit)
+        self._tried.append(_Tried(x_cf.detach().clone(), row, x, verdict, target))
+        self._held += x_cf.numel() + x.numel()
+        if self._held > MOST_HELD:
+            self._settle()
 
     def remember_accepted(
         self,
@@ -155,22 +166,63 @@ class RowStates:
         x : Tensor of shape (m, *shape)
             The instances themselves.
         """
+        self._settle()
         self._keep_best(x_cf, row, 2 + _smallness(x_cf, x))
 
+    def _settle(self) -> None:
+        """Find the best of all candidates that were tried since the last time.
+
+        Together, since for one instance the arithmetic takes less time than its start.
+        """
+        if not self._tried:
+            return
+        tried, self._tried, self._held = _Tried.concat(self._tried), [], 0
+        closeness = lead(tried.verdict.score, tried.target).sigmoid()
+        reached = tried.verdict.label == tried.target
+        merit = torch.where(reached, 1 + _smallness(tried.x_cf, tried.x), closeness)
+        self._keep_best(tried.x_cf, tried.row, merit)
+
     def _keep_best(self, x_cf: Tensor, row: Tensor, merit: Tensor) -> None:
-        merit = merit.cpu()
-        row = row.cpu()
-        best = torch.full_like(self._best_merit, -torch.inf)
-        best = best.scatter_reduce(0, row, merit, "amax")
-        is_best = merit == best[row]
-        is_better = merit > self._best_merit[row]
-        winners = (is_best & is_better).nonzero().flatten()
-        self._best_merit = torch.maximum(self._best_merit, best)
-        improved = row[winners].to(self.best_x_cf.device)
-        self.best_x_cf[improved] = x_cf[winners.to(x_cf.device)]
+        value = merit.detach().cpu().numpy()
+        owner = row.cpu().numpy()
+        better = np.flatnonzero(value > self._best_merit[owner])
+        if len(better) == 0:
+            return
+        # Of each instance the best one comes first, of equal ones the one that was tried first.
+        better = better[np.lexsort((-value[better], owner[better]))]
+        winners = better[np.append(True, owner[better[1:]] != owner[better[:-1]])]
+        self._best_merit[owner[winners]] = value[winners]
+        device = x_cf.device
+        improved = torch.from_numpy(owner[winners]).to(device)
+        self._best_x_cf[improved] = x_cf.detach()[torch.from_numpy(winners).to(device)]
+
+
+class _Tried(NamedTuple):
+    """Candidates that the model was asked about; fields as the parameters of `remember`."""
+
+    x_cf: Tensor
+    row: Tensor
+    x: Tensor
+    verdict: Verdict
+    target: Tensor
+
+    @classmethod
+    def concat(cls, parts: Sequence[_Tried]) -> _Tried:
+        """Join candidates in the order in which they were tried."""
+        if len(parts) == 1:
+            return parts[0]
+        return cls(
+            torch.cat([part.x_cf for part in parts]),
+            torch.cat([part.row for part in parts]),
+            torch.cat([part.x for part in parts]),
+            Verdict.concat([part.verdict for part in parts]),
+            torch.cat([part.target for part in parts]),
+        )
 
 
 def _smallness(x_cf: Tensor, x: Tensor) -> Tensor:
     """Return 1 / (1 + d), where d is the mean of |x' - x|."""
-    distance = (x_cf - x).double().flatten(1).abs().mean(1)
-    return 1 / (1 + distance)
+    difference = (x_cf - x).flatten(1)
+    total = torch.linalg.vector_norm(difference, 1, dim=1, dtype=torch.float64)
+    smallness: Tensor = 1 / (1 + total / difference.shape[1])
+    return smallness

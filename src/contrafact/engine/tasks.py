@@ -253,6 +253,10 @@ class Tasks(CarriedValues, SeededDraws, RowReports):
         """Return the mask of the tasks that may ask `cost` more questions each."""
         return self.oracle.affords(self.row, cost)
 
+    def affords_all(self, cost: int = 1) -> bool:
+        """Return whether all tasks may ask `cost` more questions each."""
+        return self.oracle.affords_all(self.row, cost)
+
     def ask(self, x_cf: Tensor, *, cached: bool = False, remember: bool = True) -> Verdict:
         """Ask the model about one candidate per task; check `affords` before.
 
@@ -308,9 +312,9 @@ class Tasks(CarriedValues, SeededDraws, RowReports):
             True where the acceptance rule holds, see `accepts`; False also where the budget does
             not allow the question.
         """
-        able = self.affords()
-        if bool(able.all()):
+        if self.affords_all():
             return self.accepts(x_cf, self.ask(x_cf, cached=cached))
+        able = self.affords()
         asking = self.take(able)
         accepted = torch.zeros_like(able)
         trial = x_cf[able]

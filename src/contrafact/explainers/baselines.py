@@ -23,6 +23,9 @@ from .support.guided import (
     Metric,
 )
 
+#: numbers drawn at once; more instances are worked on in turn
+MAX_DRAWS = 2**22
+
 
 class NearestUnlike(GuidedExplainer):
     """Return the nearest unlike neighbor itself: a reference row of the target class.
@@ -185,20 +188,25 @@ class RandomTarget(FallbackExplainer):
 
     @override
     def _explain(self, tasks: Tasks) -> Candidates:
-        instances = tasks.per_instance()
-        if tasks.space is not None:
-            return self._explain_rows(instances)
+        # Every instance draws one number for each reference row.
+        at_once = max(1, MAX_DRAWS // len(self.guide_.candidates_))
+        choose = self._choose if tasks.space is None else self._choose_rows
+        parts = tasks.per_instance().split(at_once)
+        return Candidates.concat([choose(part) for part in parts])
+
+    def _choose(self, instances: Tasks) -> Candidates:
+        """Return random reference rows of the class."""
         is_member = self._members(instances)
         self._tell_shortage(instances, is_member.sum(1))
         priority = instances.uniform(len(self.guide_.candidates_))
         order = priority.masked_fill(~is_member, torch.inf).argsort(1)
-        chosen = order[:, : tasks.k]
+        chosen = order[:, : instances.k]
         position, slot = is_member.gather(1, chosen).nonzero(as_tuple=True)
         index = chosen[position, slot]
         tasks = instances.take(position)
         return tasks.candidates(tasks.project(self.guide_.candidates_[index]), guide_index=index)
 
-    def _explain_rows(self, instances: Tasks) -> Candidates:
+    def _choose_rows(self, instances: Tasks) -> Candidates:
         """Return random rows of a table that are of the class within the constraints."""
         priority = instances.uniform(len(self.guide_.candidates_))
         guides = feasible_guides(instances, self.guide_, instances.k, priority=priority)

@@ -249,11 +249,40 @@ def explain(
     >>> explain(model, X[:3], target=2, reference=(X, y)).cf_labels.tolist()
     [2, 2, 2]
     """
+    given = X if reference is None else reference
+    explainer, options = fitted_explainer(model, given, method, modality, schema, options)
+    return explainer.explain(X, target, **options)
+
+
+def fitted_explainer(
+    model: Any,
+    reference: Any,
+    method: str | Explainer | None,
+    modality: Any,
+    schema: Schema | None,
+    options: Mapping[str, Any],
+) -> tuple[Explainer, dict[str, Any]]:
+    """Choose a method where none is given, and fit it.
+
+    Parameters
+    ----------
+    model, reference, method, modality, schema
+        As for `explain`; the reference has to be given.
+    options : mapping of str to object
+        Those for `Explainer.explain`, which are checked first.
+
+    Returns
+    -------
+    explainer : Explainer
+        Fitted.
+    options : dict
+        The options given, and recommended ones where a method was chosen.
+    """
     check_parameters(
         "explain", {"modality": Nothing() | OneOf(*MODALITIES)}, {"modality": modality}
     )
     _check_options(options)
-    X_reference, y_reference = X, None
+    X_reference, y_reference = reference, None
     if hasattr(reference, "X_train"):
         X_reference = reference.X_train
         y_reference = reference.y_train
@@ -265,8 +294,6 @@ def explain(
                 f"{len(reference)}."
             )
         X_reference, y_reference = reference
-    elif reference is not None:
-        X_reference = reference
 
     if method is None:
         model = as_classifier(model)
@@ -276,7 +303,7 @@ def explain(
         options = {**recommendation.options, **options}
     explainer = as_explainer(method)
     explainer.fit(model, X_reference, y_reference, modality=modality, schema=schema)
-    return explainer.explain(X, target, **options)
+    return explainer, dict(options)
 
 
 def _check_options(options: Mapping[str, Any]) -> None:

@@ -17,8 +17,10 @@ from ..data.dataset import as_labels
 from ..models.adapters import as_classifier
 from ..models.class_labels import read_targets
 from ..models.classifier import Array, Classifier, Rows
+from ..models.verdict import all_finite
 from ..prototypes.diversity import select_diverse
 from ..validation import Instance, Integer, Nothing, Real, brief, check_parameters
+from .stored_answers import Answers
 
 #: accepted values of the arguments of `Guide.guide`
 QUESTION_RULES = {
@@ -33,7 +35,7 @@ def _read_rows(X: Rows, classifier: Classifier) -> Tensor:
     x = classifier.as_input(X)
     if x.ndim < 2 or 0 in x.shape[1:]:
         raise ValueError(f"X has shape {tuple(x.shape)}. Accepted: (n, *shape), not empty.")
-    if not bool(x.isfinite().all()):
+    if not all_finite(x):
         raise ValueError(describe_nonfinite(x, "X"))
     return x
 
@@ -100,10 +102,8 @@ class Guide(ABC):
         classifier.infer_classes(x, labels)
         self.classifier_ = classifier
         self.reference_ = x
-        verdict = classifier.reference_verdict(X)
         self.candidates_ = self.reference_
-        self.candidate_class_ = verdict.label
-        self.candidate_proba_ = verdict.proba
+        self.candidate_class_, self.candidate_proba_ = self._ask_about(self.reference_)
         self._prepare()
         return self
 
@@ -161,14 +161,21 @@ class Guide(ABC):
         index = torch.full((len(x), k), -1, dtype=torch.long, device=x.device)
         for c in range(len(self.classifier_.classes)):
             wanted = np.flatnonzero(columns == c)
+            if len(wanted) == 0:
+                continue
             rows = torch.from_numpy(wanted).to(x.device)
             pool = self._pool(c, k, confidence, preferred)
             n_found = min(k, len(pool))
-            if len(rows) and n_found:
+            if n_found:
                 nearest, position = self._nearest(x[rows], pool, n_found)
                 arrays[rows, :n_found] = nearest
                 index[rows, :n_found] = position
         return arrays, index
+
+    def _ask_about(self, X: Tensor) -> Answers:
+        """Ask the model about the reference rows."""
+        verdict = self.classifier_.reference_verdict(X)
+        return Answers(verdict.label, verdict.proba)
 
     def _pool(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from os import PathLike
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -15,9 +16,10 @@ from ..process_state import keeping_threads
 from ..prototypes.diversity import select_diverse
 from ..prototypes.estimator import PrototypeClassifier
 from ..prototypes.option_rules import BAND
-from ..validation import Boolean, OneOf, Rule, check_parameters
+from ..validation import Boolean, FilePath, Nothing, OneOf, Rule, check_parameters
 from .guide import Guide, nearness, to_numpy
 from .proposals import Leaders, Proposals
+from .stored_answers import Answers, stored_answers
 from .weights import WEIGHTS_RULE, weights_of
 
 
@@ -38,6 +40,10 @@ class NearestUnlikeNeighbor(Guide):
         numbers of at least 0 that broadcast against an instance, or a model with `relevances_`
         (`GRLVQ`; of `GMLVQ` the diagonal of Omega^T Omega). A value of weight 0 is ignored.
         Default: all are 1.
+    answers : str or path, optional
+        File, beside that of the reference rows, in which the model's answers about them are kept:
+        the next `fit` with the same rows and model reads them instead of asking. Default: the model
+        is asked in every `fit`.
 
     References
     ----------
@@ -61,6 +67,7 @@ class NearestUnlikeNeighbor(Guide):
         "window": BAND,
         "diverse": Boolean(),
         "weights": WEIGHTS_RULE,
+        "answers": Nothing() | FilePath(),
     }
     #: guides are chosen for diversity among this many times k of the nearest
     pool_factor = 5
@@ -73,17 +80,25 @@ class NearestUnlikeNeighbor(Guide):
         window: float | None = None,
         diverse: bool = False,
         weights: ArrayLike | PrototypeClassifier | None = None,
+        answers: str | PathLike[str] | None = None,
     ) -> None:
         self.metric = metric
         self.window = window
         self.diverse = diverse
         self.weights = weights
+        self.answers = answers
         check_parameters(type(self).__name__, self.rules, vars(self))
         if weights is not None and metric != "euclidean":
             raise ValueError(
                 f"NearestUnlikeNeighbor: weights with metric={metric!r} is not possible; use "
                 "metric='euclidean'."
             )
+
+    @override
+    def _ask_about(self, X: Tensor) -> Answers:
+        if self.answers is None:
+            return super()._ask_about(X)
+        return stored_answers(self.answers, self.classifier_, X)
 
     @override
     def _prepare(self) -> None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-#: scores held at once, and numbers of candidates
-MAX_SCORES = 2**24
+#: scores computed at once, and numbers of candidates; so few stay in a cache of the processor
+MAX_SCORES = 2**21
 #: scores that are looked at together: only the best groups are looked into
 GROUP = 64
 #: candidates are used as they are, without a copy, if this many times their spread covers them
@@ -52,12 +52,27 @@ class Leaders:
         positions : int Tensor of shape (m,)
             Their positions, which are kept for leaders.
         """
+        if self.score.shape[1] < self.n:
+            self.score, self.position = self._merged(slice(None), scores, positions)
+            return
+        # The further the search, the fewer queries find a better candidate in a block.
+        which = (scores.amax(1) > self.score[:, -1]).nonzero().flatten()
+        if len(which):
+            merged = self._merged(which, scores[which], positions)
+            self.score[which], self.position[which] = merged
+
+    def _merged(
+        self,
+        which: slice | Tensor,
+        scores: Tensor,
+        positions: Tensor,
+    ) -> tuple[Tensor, Tensor]:
+        """Return the leaders of some queries after the next candidates, with their positions."""
         score, column = _largest(scores, self.n)
-        score = torch.cat([self.score.to(score), score], 1)
-        position = torch.cat([self.position, positions[column]], 1)
-        self.score, order = score.sort(dim=1, descending=True, stable=True)
-        self.score = self.score[:, : self.n]
-        self.position = position.gather(1, order[:, : self.n])
+        score = torch.cat([self.score[which].to(score), score], 1)
+        position = torch.cat([self.position[which], positions[column]], 1)
+        score, order = score.sort(dim=1, descending=True, stable=True)
+        return score[:, : self.n], position.gather(1, order[:, : self.n])
 
 
 def _largest(scores: Tensor, n: int) -> tuple[Tensor, Tensor]:
@@ -187,10 +202,15 @@ class Proposals:
         narrow = queries.float()
         is_all = len(pool) == len(self.rows)
         block_size = max(1, MAX_SCORES // max(len(queries), self.size))
-        for start in range(0, len(pool), block_size):
-            block = pool[start : start + block_size]
-            chosen: slice | Tensor = slice(start, start + len(block)) if is_all else block
-            scores = torch.addmm(-self.half_norms[chosen], narrow, self.rows[chosen].T)
+        # Memory is reserved once: for a new block every time, the pages would be made anew.
+        gathered = narrow.new_empty(0 if is_all else min(block_size, len(pool)), self.size)
+        product = narrow.new_empty(len(queries) * min(block_size, len(pool)))
+        for block in pool.split(block_size):
+            rows = self.rows[block[0] : block[-1] + 1]
+            if not is_all:
+                rows = torch.index_select(self.rows, 0, block, out=gathered[: len(block)])
+            scores = product[: len(queries) * len(block)].view(len(queries), len(block))
+            torch.addmm(-self.half_norms[block], narrow, rows.T, out=scores)
             found.add(scores, block)
         same_for_all = queries @ self.shift.double()
         score = found.score.double() - same_for_all[:, None]

@@ -31,6 +31,7 @@ def as_classifier(
     classes: Any = None,
     batch_size: int | None = None,
     device: Any = None,
+    n_threads: int | None = None,
 ) -> Classifier:
     """Wrap any trained classifier.
 
@@ -47,6 +48,9 @@ def as_classifier(
         Rows handed to the model at once; default: as many as fit in a few MB.
     device : str or torch.device, optional
         Run a torch module there (on a copy; the module itself is never moved).
+    n_threads : int, optional
+        Threads that torch, BLAS, OpenMP and numba use while the model is asked; gradients are
+        computed with torch's own number. Default: as many as they use at that time.
 
     Returns
     -------
@@ -69,13 +73,21 @@ def as_classifier(
     >>> classifier.differentiable, classifier.predict(X[:2]).tolist()
     (True, [0, 0])
     """
-    check_parameters("as_classifier", RULES, {"batch_size": batch_size})
+    check_parameters("as_classifier", RULES, {"batch_size": batch_size, "n_threads": n_threads})
     if isinstance(model, Classifier):
-        if classes is None and batch_size is None and device is None:
+        if classes is None and batch_size is None and device is None and n_threads is None:
             return model
         raise ValueError(
-            "model is a Classifier already; give classes, batch_size and device when making it."
+            "model is a Classifier already; give classes, batch_size, device and n_threads when "
+            "making it."
         )
+    classifier = _wrap(model, classes, batch_size, device)
+    classifier.n_threads = None if n_threads is None else int(n_threads)
+    return classifier
+
+
+def _wrap(model: Any, classes: Any, batch_size: int | None, device: Any) -> Classifier:
+    """Choose the adapter by the kind of model; parameters as of `as_classifier`."""
     if isinstance(model, type):
         raise TypeError(
             f"model must be a trained model, got the class {model.__name__}; create and fit it."

@@ -10,7 +10,10 @@ from torch import Tensor
 from ..data.arrays import as_real, for_torch
 from ..validation import Integer, Nothing, brief
 
-RULES = {"batch_size": Nothing() | Integer(at_least=1, at_most=10**12)}
+RULES = {
+    "batch_size": Nothing() | Integer(at_least=1, at_most=10**12),
+    "n_threads": Nothing() | Integer(at_least=1, at_most=1024),
+}
 
 
 def read_rows(x: Any) -> Tensor:
@@ -32,10 +35,11 @@ def read_rows(x: Any) -> Tensor:
         If they are no real numbers, or no rows.
     """
     if not isinstance(x, Tensor) or not _holds_reals(x):
-        x = for_torch(as_real(x, "X"))
-    if x.ndim == 0:
+        x = torch.as_tensor(for_torch(as_real(x, "X")))
+    rows: Tensor = x
+    if rows.ndim == 0:
         raise ValueError("X has shape (). Accepted: (n, ...), one entry per instance.")
-    return torch.as_tensor(x)
+    return rows
 
 
 def _holds_reals(x: Tensor) -> bool:

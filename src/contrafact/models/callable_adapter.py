@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from typing_extensions import override
 
+from ..process_state import keeping_threads
 from .answers import as_array, read_columns, read_labels
 from .class_labels import label_index
 from .classifier import Array, Classifier
@@ -47,6 +48,7 @@ class CallableClassifier(Classifier):
         self.function = function
 
     @override
+    @keeping_threads()
     def _evaluate(self, x: Tensor) -> Verdict:
         # It may work in place. A frame is made for this question alone.
         out = self.function(x.cpu().numpy().copy() if isinstance(x, Tensor) else x)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import nullcontext
+from math import prod
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from ..process_state import using_threads
 from ..validation import check_parameters
 from .arguments import RULES, read_rows
 from .class_labels import distinct_labels, name_outputs
@@ -45,6 +48,8 @@ class Classifier(ABC):
         Whether `logits` has gradients.
     dtype, device : torch.dtype, torch.device
         What the model computes in, and where.
+    n_threads : int or None
+        Threads while the model is asked; None: as many as are used at that time.
     rows_evaluated : int
         How many rows the model has been asked about so far.
     remarks : Remarks
@@ -72,7 +77,10 @@ class Classifier(ABC):
     device: torch.device = torch.device("cpu")
     rows_per_evaluation: int = 1
     rows_per_verdict: int = 1
+    n_threads: int | None = None
     max_batch_elements: ClassVar[int] = 2**22
+    #: False where contrafact itself computed the probabilities, or checked them before
+    checks_probabilities: ClassVar[bool] = True
 
     def __init__(self, classes: Any = None, batch_size: int | None = None) -> None:
         check_parameters(type(self).__name__, RULES, {"batch_size": batch_size})
@@ -205,9 +213,12 @@ class Classifier(ABC):
             no_label = torch.empty(0, dtype=torch.long, device=self.device)
             return Verdict.of_label(no_label, len(self.classes))
         self.rows_evaluated += passes * len(x)
-        batches = x.split(self.internal_batch(x))
-        verdict = Verdict.concat([ask(batch) for batch in batches])
-        check_probabilities(verdict.proba)
+        size = self.internal_batch(x)
+        batches = x.split(size) if len(x) > size else [x]
+        with nullcontext() if self.n_threads is None else using_threads(self.n_threads):
+            verdict = Verdict.concat([ask(batch) for batch in batches])
+        if self.checks_probabilities:
+            check_probabilities(verdict.proba)
         self._check_n_outputs(verdict.proba.shape[1])
         return verdict
 
@@ -226,7 +237,7 @@ class Classifier(ABC):
         """
         if self.batch_size is not None:
             return self.batch_size
-        elements_per_row = max(1, x[0].numel())
+        elements_per_row = max(1, prod(x.shape[1:]))
         fitting = self.max_batch_elements // elements_per_row
         return max(1, min(1024, fitting))
 
@@ -243,7 +254,10 @@ class Classifier(ABC):
         Tensor of shape (n, ...)
             The rows, without gradient history.
         """
-        return read_rows(x).detach().to(self.device, self.dtype)
+        rows = read_rows(x)
+        if rows.requires_grad:
+            rows = rows.detach()
+        return rows.to(self.device, self.dtype)
 
     def _check_n_outputs(self, n_outputs: int) -> None:
         """Check the number of columns; number the classes where they have no labels."""

@@ -21,6 +21,8 @@ class Reshaped(Wrapper):
         Shape of one instance there, e.g. (length,) where the caller holds (1, length).
     """
 
+    checks_probabilities = False
+
     def __init__(self, inner: Classifier, shape: tuple[int, ...]) -> None:
         super().__init__(inner)
         self.shape = shape

@@ -44,6 +44,7 @@ class TorchClassifier(Classifier):
     """
 
     differentiable = True
+    checks_probabilities = False
     history: dict[str, list[float]]
     recipe: Any = None
 
@@ -138,8 +139,7 @@ class TorchClassifier(Classifier):
     def _forward(self, x: Tensor) -> Tensor:
         """Return logits of shape (rows, classes)."""
         out = self._columns(x)
-        finite = out.isfinite().all(1)
-        if self._gives_probabilities is None and finite.any():
+        if self._gives_probabilities is None and bool((finite := out.isfinite().all(1)).any()):
             self._gives_probabilities = self._looks_like_probabilities(out[finite], x[finite])
         if out.shape[1] == 1:
             first = 1 - out if self._gives_probabilities else torch.zeros_like(out)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -51,6 +52,10 @@ class Verdict:
     def is_finite(self) -> Tensor:
         """Return the mask of the rows whose probabilities and scores are all finite."""
         return self.proba.isfinite().all(1) & self.score.isfinite().all(1)
+
+    def all_finite(self) -> bool:
+        """Return whether all probabilities and scores are finite."""
+        return all_finite(self.proba + self.score)
 
     def where(self, mask: Tensor, other: Verdict) -> Verdict:
         """Keep the rows of a mask and take the others from another verdict.
@@ -151,16 +156,21 @@ def _is_dense(value: Any, ndim: int) -> bool:
 
 def check_probabilities(proba: Tensor) -> None:
     """Refuse rows that cannot be probabilities; NaN may stand for a row that failed."""
-    negative = (proba < 0).any(1)
-    wrong_sum = (proba.sum(1) - 1).abs() > SUM_TOLERANCE
-    wrong = negative | wrong_sum
-    if not bool(wrong.any()):
+    values = proba.cpu().numpy()
+    wrong = (values < 0).any(1) | (abs(values.sum(1) - 1) > SUM_TOLERANCE)
+    if not wrong.any():
         return
-    example = proba[wrong][0].tolist()
+    example = values[wrong][0].tolist()
     raise ValueError(
         "The model must give probabilities, one column per class, that sum to 1, "
         f"but a row is {example} (sum {sum(example):.3g}); apply a softmax to scores."
     )
+
+
+def all_finite(tensor: Tensor) -> bool:
+    """Return whether all numbers of a tensor are finite."""
+    # A finite sum implies finite numbers; only a sum that is not finite needs a closer look.
+    return math.isfinite(tensor.sum().item()) or bool(tensor.isfinite().all())
 
 
 def finite_log(proba: Tensor) -> Tensor:
@@ -202,5 +212,6 @@ def lead(values: Tensor, target: Tensor) -> Tensor:
     Tensor of shape (n,)
         Positive where the target leads.
     """
-    others = values.scatter(1, target[:, None], -torch.inf)
-    return target_value(values, target) - others.amax(1)
+    column = target[:, None]
+    others = values.scatter(1, column, -torch.inf).amax(1)
+    return values.gather(1, column)[:, 0] - others

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -10,6 +9,7 @@ import torch
 from torch import Tensor
 
 from ..data.arrays import Array, as_real, for_torch, read_array
+from ..models.verdict import all_finite
 
 #: A shape; a text names an axis of any length, "..." at the end any further axes.
 Axes: TypeAlias = tuple[int | str, ...]
@@ -126,13 +126,11 @@ def check_finite(tensor: Tensor, name: str) -> None:
     name : str
         What the user calls it.
     """
-    # A finite sum implies finite numbers; only a sum that is not finite needs a closer look.
-    if math.isfinite(tensor.detach().sum().item()):
+    if all_finite(tensor):
         return
     bad = (~tensor.isfinite()).nonzero()
-    if len(bad):
-        where = f"[{int(bad[0, 0])}]" if tensor.ndim else ""
-        raise ValueError(f"{name}{where} contains NaN or inf; all numbers must be finite.")
+    where = f"[{int(bad[0, 0])}]" if tensor.ndim else ""
+    raise ValueError(f"{name}{where} contains NaN or inf; all numbers must be finite.")
 
 
 def as_kind(tensor: Tensor, given: Any) -> Any:

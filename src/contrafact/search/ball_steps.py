@@ -79,9 +79,10 @@ class BallStep(ABC):
         """Return the next point of every entry."""
         active = self.active
         self._note(theta, gradient, loss)
+        looks_back = self.t in self.checkpoints
         restart = self._look_back()[active]
         self.t += 1
-        if bool(restart.any()):
+        if looks_back and bool(restart.any()):
             at_restart = broadcast_rows(restart, theta)
             theta = torch.where(at_restart, self.best[active], theta)
             gradient = torch.where(at_restart, self.best_gradient[active], gradient)
@@ -90,7 +91,7 @@ class BallStep(ABC):
     def _note(self, theta: Tensor, gradient: Tensor, loss: Tensor) -> None:
         """Keep the best points and count the steps that went up."""
         active = self.active
-        better = loss < self.best_loss[active]
+        better = (loss < self.best_loss[active]).nonzero().flatten()
         improved = active[better]
         self.best[improved] = theta[better]
         self.best_gradient[improved] = gradient[better]
@@ -105,7 +106,7 @@ class BallStep(ABC):
         few_rises = self.rises < RHO * (self.t - self.window_start)
         no_progress = ~self.was_halved & (self.best_loss >= self.loss_at_checkpoint)
         halved = few_rises | no_progress
-        self.size[halved] /= 2
+        self.size = torch.where(halved, self.size / 2, self.size)
         self.was_halved = halved
         self.loss_at_checkpoint = self.best_loss.clone()
         self.window_start = self.t

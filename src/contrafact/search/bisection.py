@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from ..engine import Tasks
-from ..numerics import broadcast_rows
 from ..validation import Boolean, Function, Integer, Rule, check_parameters
 from .arguments import TASKS, read_candidates, read_levels
 
@@ -62,25 +62,30 @@ def smallest_level(
     high = read_levels(top, "top", tasks, least=1)
     best = _candidates(tasks, candidate, high)
     if not top_accepted:
-        stuck = ~tasks.accepted(best)
-        low[stuck] = high[stuck]
+        low = torch.where(tasks.accepted(best), low, high)
+    # Levels are kept on the host, which has to know when to stop.
+    least, most = low.cpu().numpy(), high.cpu().numpy()
+    device = high.device
     while True:
-        undecided = high - low > 1
-        position = undecided.nonzero().flatten()
-        searching = tasks.take(undecided)
-        able = searching.affords()
-        position = position[able]
+        position = np.flatnonzero(most - least > 1)
+        searching = tasks
+        if len(position) < len(tasks):
+            searching = tasks.take(torch.from_numpy(position).to(device))
+        if not searching.affords_all():
+            able = searching.affords()
+            position = position[able.cpu().numpy()]
+            searching = searching.take(able)
         if len(position) == 0:
-            return high, best
-        searching = searching.take(able)
-        middle = (low[position] + high[position]) // 2
-        trial = candidate(searching, middle)
-        good = searching.accepts(trial, searching.ask(trial))
+            return torch.from_numpy(most).to(device), best
+        middle = (least[position] + most[position]) // 2
+        trial = candidate(searching, torch.from_numpy(middle).to(device))
+        good = searching.accepts(trial, searching.ask(trial)).cpu().numpy()
         reached = position[good]
-        missed = position[~good]
-        high[reached] = middle[good]
-        best[reached] = trial[good]
-        low[missed] = middle[~good]
+        most[reached] = middle[good]
+        least[position[~good]] = middle[~good]
+        if len(reached):
+            chosen = torch.from_numpy(np.flatnonzero(good)).to(device)
+            best[torch.from_numpy(reached).to(device)] = trial[chosen]
 
 
 def first_on_line(
@@ -111,9 +116,10 @@ def first_on_line(
     # Odd, so that no point is half way: a nearest-neighbor model has a tie there, if the line leads
     # from one of its rows to another, and rounding, which depends on the batch, would decide.
     top = 2**steps + 1
+    ones = [1] * (end.ndim - 1)
 
     def point(tasks: Tasks, level: Tensor) -> Tensor:
-        share = broadcast_rows(level.to(end) / top, end)
+        share = (level.to(end) / top).reshape(-1, *ones)
         return tasks.project(torch.lerp(tasks.x, tasks["line_end"], share))
 
     level, x_cf = smallest_level(tasks.attach(line_end=end), point, top)

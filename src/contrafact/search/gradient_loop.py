@@ -164,7 +164,8 @@ class Optimum:
         """
         known = self.standing[position]
         lower_loss = (standing == known) & (now.loss < self.loss[position])
-        better = usable & ((standing > known) | lower_loss)
+        # Positions, not a mask: a mask would be counted, and waited for, at each use.
+        better = (usable & ((standing > known) | lower_loss)).nonzero().flatten()
         won = position[better]
         self.code[won] = now.code[better]
         self.loss[won] = now.loss[better]
@@ -306,21 +307,18 @@ def minimize(
     tasks = with_temperature(tasks.attach(position=position), temperature)
     run = _Run(tasks, start, step, best.loss.clone(), best.iterations.clone())
     for t in range(stop.max_iter):
-        able = run.tasks.affords(cost)
-        if not bool(able.all()):
-            run.keep(able)
+        if not run.tasks.affords_all(cost):
+            run.keep(run.tasks.affords(cost))
         if len(run.tasks) == 0:
             break
         now = model.evaluate(run.tasks, run.theta, t)
         run.leave_unanswered(now)
         usable = now.loss.isfinite() & now.gradient.flatten(1).isfinite().all(1)
-        if not bool(usable.all()):
-            run.tasks.fail(~usable, "the gradient search met NaN or inf")
         position = run.tasks["position"]
         above = now.reached & (now.p_target >= stop.tau)
         best.update(position, now, now.reached.long() + above, usable)
         done = run.is_done(now, above, stop)
-        best.converged[position[done]] = True
+        best.converged[position] = done
         moved = step(run.theta, now.gradient, now.loss)
         run.theta = read_tensor(
             moved, "what step returns", tuple(run.theta.shape), finite=False
@@ -329,6 +327,7 @@ def minimize(
             run.theta = run.theta.clamp(*clamp)
         leaving = done | ~usable
         if bool(leaving.any()):
+            run.tasks.fail(~usable, "the gradient search met NaN or inf")
             run.tasks.finished(int(leaving.sum()))
             run.keep(~leaving)
     return best

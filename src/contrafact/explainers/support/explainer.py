@@ -6,6 +6,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, Literal, final
 
@@ -122,6 +123,13 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
         By k searches or one for all, both completed by `search_options`; or by the method alone.
         """
         return "one by one"
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> list[str]:
+        """Return the names of the parameters; scikit-learn would look them up in every call."""
+        names: list[str] = super()._get_param_names()
+        return names
 
     @classmethod
     def _get_test_params(cls) -> list[dict[str, Any]]:
@@ -413,8 +421,10 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
         for position, error in done.exceptions.items():
             row = pending[position : position + 1]
             oracle.states.fail(row, describe_exception(error), error)
-        nothing = Tasks.start(oracle, pending[:0])
-        found = [candidates for _, candidates in done.results] or [nothing.candidates(nothing.x)]
+        found = [candidates for _, candidates in done.results]
+        if not found:
+            nothing = Tasks.start(oracle, pending[:0])
+            found = [nothing.candidates(nothing.x)]
         return Part(oracle, part, searched, Candidates.concat(found))
 
     def _real_differences(self, request: Request) -> RealDifferences | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import torch
@@ -20,6 +21,8 @@ LEAST_GAP = 3
 WORTH_A_SECOND = 0.85
 #: a part changes at most this share of what the best graft changes
 LARGEST_PART = 0.8
+#: numbers of shortened windows that are made at once; more tasks are worked on in turn
+MAX_ELEMENTS = 2**23
 
 
 def try_pairs(search: GraftSearch, grafts: WindowGrafts, rounds: int) -> None:
@@ -187,8 +190,21 @@ def move_ends(search: GraftSearch, grafts: WindowGrafts, questions: int) -> None
     reach = round(1.5 * length / n_cells)
     single = search.found & (search.best.second_cut < 0) & ~search.resting
     task = single.nonzero().flatten()
-    if reach < 2 or len(task) == 0:
+    if reach < 2:
         return
+    values = (reach + 1) ** 2 * math.prod(search.tasks.shape)
+    for some in task.split(max(1, MAX_ELEMENTS // values)):
+        _move_ends_of(search, grafts, some, reach, questions)
+
+
+def _move_ends_of(
+    search: GraftSearch,
+    grafts: WindowGrafts,
+    task: Tensor,
+    reach: int,
+    questions: int,
+) -> None:
+    """Move the ends of the windows of some tasks by up to `reach` steps, by bisection."""
     ways = _shortened(search, grafts, task, reach)
     count = ways.size.isfinite().sum(1)
     low = torch.full_like(count, -1)

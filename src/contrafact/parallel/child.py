@@ -229,8 +229,12 @@ def _listen(tasks: queue.Queue[bytes]) -> None:
 
 def _start() -> subprocess.Popen[bytes]:
     """Start a process that waits for tasks."""
+    inherited = dict(os.environ)
+    # Set by dask for its workers, whose children pay for it: large arrays are returned to the
+    # system when they are freed, and asked for anew each time.
+    inherited.pop("MALLOC_TRIM_THRESHOLD_", None)
     environment = {
-        **os.environ,
+        **inherited,
         "PYTHONPATH": os.pathsep.join(_module_folders()),
         "PYTHONSAFEPATH": "1",
         # One thread each, so that results do not depend on how many children there are.

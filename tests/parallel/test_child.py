@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from contrafact.benchmark import child as child_module
-from contrafact.benchmark.child import Child, ChildPool
+from contrafact.parallel import child as child_module
+from contrafact.parallel.child import Child, ChildPool
 
 
 class Task:

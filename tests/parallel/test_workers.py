@@ -4,8 +4,8 @@ import pytest
 from distributed import TimeoutError as ClusterTimeoutError
 from distributed.scheduler import KilledWorker
 
-from contrafact.benchmark.child import ATTEMPTS
-from contrafact.benchmark.workers import AHEAD, ClusterWorkers
+from contrafact.parallel.child import ATTEMPTS
+from contrafact.parallel.workers import AHEAD, ClusterWorkers
 
 
 class Answer:

@@ -1,4 +1,4 @@
-"""Workers that run the tasks of a benchmark: processes here, or those of a cluster."""
+"""Workers that run tasks: processes here, or those of a cluster."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait
 from itertools import islice
 from typing import Any
+from uuid import uuid4
 
 from joblib import effective_n_jobs
 
@@ -92,18 +93,30 @@ class ClusterWorkers:
     ----------
     scheduler : str
         Address of the scheduler.
+    file : bytes, optional
+        A file that every worker gets once; the method `with_file` of a task then returns the task
+        to run for a path of it.
     """
 
-    def __init__(self, scheduler: str) -> None:
+    def __init__(self, scheduler: str, file: bytes | None = None) -> None:
         self.scheduler = scheduler
+        self.file = file
+        self.file_name = f"contrafact-{uuid4().hex}"
 
     def __enter__(self) -> ClusterWorkers:
         from distributed import Client
 
         self.client = Client(self.scheduler, set_as_default=False)
+        if self.file is not None:
+            from .shared_files import SharedFile
+
+            self.client.register_plugin(SharedFile(self.file_name, self.file))
+            self.file = b""  # it is with the scheduler now
         return self
 
     def __exit__(self, *_: Any) -> None:
+        if self.file is not None:
+            self.client.unregister_worker_plugin(self.file_name)
         self.client.close()
 
     def run(self, tasks: Tasks, time_limit: float | None) -> Iterator[tuple[str, Outcome]]:
@@ -114,7 +127,7 @@ class ClusterWorkers:
         finished: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
 
         def submit(key: str, task: Any) -> None:
-            future = self.client.submit(run_in_worker, task, time_limit, pure=False)
+            future = self._submit(task, time_limit)
             running[key] = task
             future.add_done_callback(lambda future: finished.put((key, future)))
 
@@ -134,6 +147,14 @@ class ClusterWorkers:
                 continue
             yield key, outcome or ("error", f"its worker was lost, {ATTEMPTS + 1} times")
 
+    def _submit(self, task: Any, time_limit: float | None) -> Any:
+        """Hand out a task."""
+        if self.file is None:
+            return self.client.submit(run_in_worker, task, time_limit, pure=False)
+        from .shared_files import run_with_file
+
+        return self.client.submit(run_with_file, task, time_limit, self.file_name, pure=False)
+
     def _room(self) -> int:
         """Return how many tasks may be handed out."""
         threads: int = sum(self.client.nthreads().values())
@@ -152,7 +173,7 @@ class ClusterWorkers:
             if time.monotonic() - last_seen > PATIENCE:
                 raise ConnectionError(
                     f"The cluster {self.scheduler} has had no workers for {PATIENCE:g} seconds. "
-                    "Finished cells are kept: start workers, and run again to go on."
+                    "What is finished is kept: start workers, and run again to go on."
                 )
 
 
