@@ -111,6 +111,6 @@ def test_file_with_something_else_is_left_alone(tmp_path):
     path = tmp_path / "data.npz"
     np.savez(path, X=X[:5])
     content = path.read_bytes()
-    with pytest.raises(ValueError, match="answers: .* holds something else"):
+    with pytest.raises(ValueError, match=r"answers: .* holds something else"):
         NearestUnlikeNeighbor(answers=path).fit(Counting(), X)
     assert path.read_bytes() == content
