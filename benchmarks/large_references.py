@@ -102,10 +102,10 @@ def main() -> None:
     target = 1 - cf.as_classifier(net).verdict(queries).label.numpy()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "reference.npy"
+        before = own_megabytes()
         write_reference(path, data, arguments.rows)
         size = path.stat().st_size / MEGABYTE
         X = np.load(path, mmap_mode="r")
-        before = own_megabytes()
         seconds = {}
         for kind in ("asked", "read"):
             guide = None  # two mappings of one file would count twice
