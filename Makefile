@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo explore test quick compat fuzz browser lint types check docs lock audit dist sbom bench-believable bench-bills bench-explorer bench-gradient bench-guides bench-kills bench-latent bench-lmo bench-optimality bench-prototypes bench-robust bench-scale bench-search bench-sensitivity bench-service bench-tables bench-tables-requests bench-tscfeval bench-visual clean
+.PHONY: demo explore test quick compat fuzz browser lint types check docs lock audit dist sbom bench-believable bench-bills bench-explorer bench-first bench-gradient bench-guides bench-kills bench-latent bench-lmo bench-memory bench-optimality bench-prototypes bench-references bench-robust bench-scale bench-search bench-sensitivity bench-service bench-tables bench-tables-requests bench-tscfeval bench-visual clean
 
 # Every file is checked against the hashes in requirements.lock. Where the index serves other builds of the same
 # versions: make demo LOCK=constraints.txt
@@ -105,6 +105,10 @@ bench-bills: .venv/.installed
 bench-explorer: .venv/.installed browser
 	OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(BIN)/python benchmarks/explorer.py
 
+# BEFORE=folder measures the sources of an earlier version, too.
+bench-first: .venv/.installed
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/first_answer.py $(if $(BEFORE),--before $(BEFORE))
+
 bench-guides: .venv/.installed
 	$(BIN)/python benchmarks/guides.py
 
@@ -121,6 +125,12 @@ bench-latent: .venv/.installed
 
 bench-lmo: .venv/.installed
 	$(BIN)/python benchmarks/lmo.py
+
+bench-memory: .venv/.installed
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/memory.py
+
+bench-references: .venv/.installed
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/large_references.py
 
 bench-optimality: .venv/.installed
 	$(BIN)/python benchmarks/optimality.py

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -12,6 +13,7 @@ from contrafact.catalog import METHODS, datasets_text, methods_text
 
 PROBE = """
 import sys
+import time
 from contrafact.__main__ import main
 sys.argv = ["contrafact", {argument!r}]
 try:
@@ -47,3 +49,19 @@ def test_lists_fit_the_terminal(monkeypatch):
     text = f"{methods_text()}\n{datasets_text()}"
     assert max(map(len, text.splitlines())) <= 80
     assert all(entry.method in text for entry in METHODS)
+
+
+def test_first_answers_come_soon_after_a_bare_python():
+    """At most 8 times as long, measured in turns on an idle machine; here with room for others."""
+    commands = {
+        "bare": ["-c", "pass"],
+        **{name: ["-m", "contrafact", name] for name in ("methods", "datasets", "--help")},
+    }
+    best = dict.fromkeys(commands, 60.0)
+    for _ in range(5):
+        for name, arguments in commands.items():
+            start = time.perf_counter()
+            subprocess.run([sys.executable, *arguments], capture_output=True, check=True)
+            best[name] = min(best[name], time.perf_counter() - start)
+    bare = best.pop("bare")
+    assert all(seconds <= max(16 * bare, 0.3) for seconds in best.values()), (bare, best)

@@ -106,5 +106,5 @@ def test_extras_are_those_of_the_project():
     for extra, libraries in EXTRAS.items():
         (listed,) = re.findall(rf"^{extra} = \[\n(.*?)^\]", settings, re.MULTILINE | re.DOTALL)
         names = re.findall(r'^  "([\w-]+)', listed, re.MULTILINE)
-        imported = {name.removesuffix("-cpu").replace("-", "_") for name in names}
+        imported = {name.replace("-", "_") for name in names}
         assert set(libraries) == imported - NOT_NEEDED

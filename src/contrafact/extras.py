@@ -9,7 +9,7 @@ EXTRAS = {
     "benchmark": ("dask", "distributed", "pyarrow"),
     "files": ("onnxruntime", "safetensors", "skops"),
     "parquet": ("pyarrow",),
-    "scale": ("dask", "distributed", "faiss", "pyarrow", "zarr"),
+    "scale": ("dask", "distributed", "pyarrow", "zarr"),
     "web": ("fastapi", "prometheus_client", "uvicorn"),
 }
 

@@ -133,9 +133,19 @@ class Oracle:
         return torch.from_numpy(self._able(row, cost)).to(row.device)
 
     def affords_all(self, row: Tensor, cost: int = 1) -> bool:
-        """Return whether all candidates may be asked about; parameters as of `affords`.
+        """Tell whether all candidates may be asked about, without waiting for the model's device.
 
-        It is known on the host: no device has to be waited for.
+        Parameters
+        ----------
+        row : Tensor of shape (m,)
+            Instance of each candidate.
+        cost : int, default=1
+            Questions per candidate.
+
+        Returns
+        -------
+        bool
+            Whether `affords` is True for all.
         """
         return bool(self._able(row, cost).all())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from os import PathLike
+from os import PathLike, fspath
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -88,6 +88,8 @@ class NearestUnlikeNeighbor(Guide):
         self.weights = weights
         self.answers = answers
         check_parameters(type(self).__name__, self.rules, vars(self))
+        if answers is not None:
+            self.answers = fspath(answers)  # as text, which can be saved
         if weights is not None and metric != "euclidean":
             raise ValueError(
                 f"NearestUnlikeNeighbor: weights with metric={metric!r} is not possible; use "
