@@ -99,7 +99,7 @@ def allocate_by_sorting(
 
 
 def _by_selection(w: Tensor, g: Tensor, eps: Tensor, buffers: Buffers) -> Tensor:
-    """Compute z for p = 1: few of the largest weights take the budget, so that no sort is needed."""
+    """Compute z for p = 1, where few of the largest weights take the budget, without a sort."""
     d = w.shape[1]
     k = min(d, max(_SELECTED, d // _SELECTED))
     weight = torch.abs(buffers.r.copy_(w), out=buffers.r)

@@ -210,7 +210,8 @@ def _shrink_factor(m: Tensor, z: Tensor, eps: Tensor, scratch: list[Tensor]) -> 
     torch.div(m, unit, out=A).square_()
     torch.div(G, A, out=kink)
     s = newton_root(G, A, kink, scratch=(passes[0], passes[1]))
-    return s.sqrt_()
+    # Beyond 1 only by rounding: a row just outside the ball, where everything is at its bound.
+    return s.sqrt_().clamp_max_(1.0)
 
 
 def _shrinkage(m: Tensor, z: Tensor, eps: Tensor, scratch: list[Tensor]) -> Tensor:
