@@ -17,6 +17,8 @@ from contrafact.models import Classifier
 
 RESTARTS = 5
 N_ITER = 75
+#: of the images; the plan of the race was chosen with those of seed 0
+SEED = 5
 #: model passes besides the steps: the first question, the certificate, the last question
 BESIDES = 3
 #: radii at which the reference changes the class of most images
@@ -57,7 +59,7 @@ def contest(folder: Path, n: int = 32) -> list[str]:
 
 def compare(model: Classifier, images: Images, p: float, radius: float, n: int) -> list[list[Any]]:
     """Return one row of the table per optimizer of the reference."""
-    x = random_rows(images.X_test, n)
+    x = random_rows(images.X_test, n, seed=SEED)
     module = model.module.eval()  # type: ignore[attr-defined]
     x0 = torch.as_tensor(x)
     with torch.no_grad():
@@ -106,6 +108,7 @@ INTRODUCTION = [
     "the questions before and after, by `Budget`). 32 random test images, runner-up class, equal "
     "radius; mean of log P(target), higher is better. *valid*: P(target) above one half. *images "
     "at least level*: share of images where SVCE is at most 0.001 below. Bars: 0.90 of the images, "
-    "and the mean ahead.",
+    "and the mean ahead. The plan of the race (runs, balls, shares of the steps) was chosen with "
+    "other test images of the same four models.",
     "",
 ]

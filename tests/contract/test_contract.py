@@ -26,7 +26,6 @@ import pytest
 import torch
 
 import contrafact as cf
-from contrafact.explainers import svce
 from contrafact.explainers.registry import explainer_classes
 from contrafact.testing import CHECKS, check_explainer, plan_checks
 from contrafact.testing.case_models import MODELS, PROTOTYPE_MODELS
@@ -95,12 +94,6 @@ def all_cells():
 
 
 CELLS = list(all_cells())
-
-
-@pytest.fixture(autouse=True)
-def coarse_radius(monkeypatch):
-    """Let SVCE bisect its radius to 10 % instead of 1 %: no check needs more, in twice the time."""
-    monkeypatch.setattr(svce, "PRECISION", 1.1)
 
 
 @pytest.mark.contract

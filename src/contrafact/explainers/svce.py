@@ -145,6 +145,7 @@ class SVCE(FallbackExplainer):
             low, high = X.transpose(0, 1).flatten(1).aminmax(dim=1)
         else:
             low, high = _read_bounds(self.bounds, X)
+            _check_scale(X, high)
         self.low_ = broadcast_rows(low, X[0]).expand(self.shape_).clone()
         self.high_ = broadcast_rows(high, X[0]).expand(self.shape_).clone()
         self.spread_ = float(X.flatten(1).std(0, correction=0).mean()) or 1.0
@@ -301,6 +302,16 @@ class SVCE(FallbackExplainer):
         known = tasks.accepted(best)
         radius[known] = ball.take(known).norm(best[known]).to(radius)
         return radius
+
+
+def _check_scale(X: Tensor, high: Tensor) -> None:
+    """Refuse pixels of 0 to 255 with bounds of 0 to 1, which all of them would have to leave."""
+    largest = float(X.max())
+    if X.ndim == 4 and float(high.max()) <= 1 and 1.5 < largest <= 255:
+        raise ValueError(
+            f"bounds end at {float(high.max()):g}, but pixels of the reference images reach "
+            f"{largest:g}. Divide the images by 255, or give bounds in their unit, as (0, 255)."
+        )
 
 
 def _read_bounds(bounds: tuple[Any, Any], X: Tensor) -> tuple[Tensor, Tensor]:

@@ -124,8 +124,10 @@ class Ball:
         if not self.all_free:
             delta.mul_(self.free)
         length = torch.linalg.vector_norm(delta.flatten(1), self.p, dim=1)
-        tiny = torch.finfo(delta.dtype).tiny
-        share = (self.eps.to(delta) / length.clamp_min(tiny)).clamp_max_(1.0)
+        precision = torch.finfo(delta.dtype)
+        share = self.eps.to(delta) / length.clamp_min(precision.tiny)
+        # Room for rounding, which adds up where p is near 1; a point inside is not moved.
+        share = torch.where(share < 1, share * (1 - 100 * precision.eps), 1.0).to(delta)
         inside = delta.mul_(broadcast_rows(share, delta)).add_(self.center)
         return inside if self.all_free else torch.where(self.free, inside, self.x0)
 

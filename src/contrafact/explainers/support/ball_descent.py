@@ -52,8 +52,8 @@ class Pace:
         return step, PRECISION + high * (self.radius - PRECISION)
 
 
-FIRST_PACE = Pace(0.5, 0.2)
-LAST_PACE = Pace(0.25, 0.05)
+FIRST_PACE = Pace(0.3, 0.2)
+LAST_PACE = Pace(0.25, 0.1)
 
 
 @dataclass(frozen=True)
