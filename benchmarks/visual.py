@@ -93,9 +93,9 @@ def overhead(
         "# SVCE: what the engine adds to the model's own passes",
         "",
         f"{name}, {n} random test images, robust CNN ({n_parameters} parameters); norm 1.5, radius "
-        f"{radius}, {restarts} restarts of {n_iter} iterations of Auto-Frank-Wolfe, run together: "
-        f"batches of {n * restarts}. Bare: {n_iter} forward and backward passes of the same module "
-        f"on batches of {n * restarts}. One process, in turns, best of {rounds}. Valid: "
+        f"{radius}, a race of {restarts} x {n_iter} steps per image (the default optimizer). "
+        f"Bare: {n_iter} forward and backward passes of the same module on batches "
+        f"of {n * restarts}. One process, in turns, best of {rounds}. Valid: "
         f"{result.valid.mean():.2f}; mean P(target) {result.target_proba[:, 1].mean():.3f}.",
         "",
         *table_head("time of SVCE / bare passes", "ratio", "bar", ""),
