@@ -20,7 +20,11 @@ from contrafact.nn.networks import seeded
 N_DIGITS_TEST = 400
 N_TRAIN = 4000
 N_ORACLE = 5000
-WEIGHTS = {"mnist": "mnist_convex_linf0.1.pt", "fashion_mnist": "fashion_convex_linf0.1.pt"}
+WEIGHTS = {
+    "mnist": "mnist_convex_linf0.1.pt",
+    "fashion_mnist": "fashion_convex_linf0.1.pt",
+    "cifar10": "cifar_resnet4b_adv.pt",
+}
 
 
 class Images(NamedTuple):
@@ -113,9 +117,47 @@ def make_lenet(seed: int) -> nn.Sequential:
         )
 
 
+class Block(nn.Module):
+    """A residual block of two convolutions without normalization."""
+
+    def __init__(self, channels: int, width: int, stride: int) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(channels, width, 3, stride, 1)
+        self.conv2 = nn.Conv2d(width, width, 3, 1, 1)
+        self.shortcut = nn.Sequential()
+        if stride != 1 or channels != width:
+            self.shortcut.append(nn.Conv2d(channels, width, 1, stride))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Compute the features."""
+        inner = self.conv2(torch.relu(self.conv1(x)))
+        return torch.relu(inner + self.shortcut(x))
+
+
+class SmallResNet(nn.Module):
+    """The network of the robust weights of CIFAR-10; normalizes its input itself."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(3, 16, 3, 2, 1)
+        self.layer1 = nn.Sequential(Block(16, 32, 2), Block(32, 32, 1))
+        self.layer2 = nn.Sequential(Block(32, 32, 2), Block(32, 32, 1))
+        self.linear1 = nn.Linear(512, 100)
+        self.linear2 = nn.Linear(100, 10)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Compute the scores."""
+        mean = x.new_tensor([0.4914, 0.4822, 0.4465])[:, None, None]
+        deviation = x.new_tensor([0.2471, 0.2435, 0.2616])[:, None, None]
+        x = torch.relu(self.conv1((x - mean) / deviation))
+        x = self.layer2(self.layer1(x)).flatten(1)
+        scores: torch.Tensor = self.linear2(torch.relu(self.linear1(x)))
+        return scores
+
+
 def load_robust(name: str, folder: Path) -> Classifier:
     """Read the robust weights from weights/."""
-    module = make_convex_cnn()
+    module = SmallResNet() if name == "cifar10" else make_convex_cnn()
     module.load_state_dict(torch.load(folder / "weights" / WEIGHTS[name], weights_only=True))
     return cf.as_classifier(module, classes=range(10))
 
@@ -127,6 +169,22 @@ def train_robust_digits(images: Images, seed: int) -> Classifier:
     """Train a robust network on digits."""
     trainer = RobustTrainer(attack="fast", eps=0.5, max_epochs=40, random_state=seed)
     return trainer.fit("smallcnn", images.X, images.y).classifier_
+
+
+def train_robust_lenet(images: Images) -> Classifier:
+    """Train a LeNet on a part of MNIST against l∞ attacks of 0.2."""
+    rows = np.random.default_rng(0).permutation(len(images.X))[:N_TRAIN]
+    trainer = RobustTrainer(
+        attack="pgd",
+        norm=np.inf,
+        eps=0.2,
+        steps=4,
+        max_epochs=10,
+        learning_rate=2e-3,
+        validation=0.0,
+        batch_size=64,
+    )
+    return trainer.fit(make_lenet(0), images.X[rows], images.y[rows]).classifier_
 
 
 def make_models(name: str, seed: int, folder: Path | None) -> Models:

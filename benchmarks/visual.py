@@ -1,11 +1,11 @@
-"""Measure SVCE on images: engine overhead, the auto radius, sparsity and plausibility.
+"""Measure SVCE on images: overhead, the auto radius, its authors' method, sparsity, plausibility.
 
     make bench-visual                 scikit-learn's digits
     make bench-visual DATA=folder     also MNIST, Fashion-MNIST: images/*.npz, weights/*.pt in it
 
 Everything runs on one thread; times are reported as ratios within this run. Writes one page per
-part into benchmarks/results: visual_overhead.md, visual_radius.md, visual_study.md with
-visual_montage*.png.
+part into benchmarks/results: visual_overhead.md, visual_radius.md, visual_contest.md (with a folder
+only), visual_study.md with visual_montage*.png.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from _common import (
     timed,
     write_page,
 )
+from _visual_contest import contest
 from _visual_models import Images, load_images, load_robust, split_digits, train_robust_digits
 from _visual_study import CONFIDENCE, INTRODUCTION, study
 from contrafact.models import Classifier
@@ -92,9 +93,9 @@ def overhead(
         "# SVCE: what the engine adds to the model's own passes",
         "",
         f"{name}, {n} random test images, robust CNN ({n_parameters} parameters); norm 1.5, radius "
-        f"{radius}, {restarts} restarts of {n_iter} iterations of Auto-Frank-Wolfe, run together: "
-        f"batches of {n * restarts}. Bare: {n_iter} forward and backward passes of the same module "
-        f"on batches of {n * restarts}. One process, in turns, best of {rounds}. Valid: "
+        f"{radius}, a race of {restarts} x {n_iter} steps per image (the default optimizer). "
+        f"Bare: {n_iter} forward and backward passes of the same module on batches "
+        f"of {n * restarts}. One process, in turns, best of {rounds}. Valid: "
         f"{result.valid.mean():.2f}; mean P(target) {result.target_proba[:, 1].mean():.3f}.",
         "",
         *table_head("time of SVCE / bare passes", "ratio", "bar", ""),
@@ -210,7 +211,7 @@ def radius(folder: Path | None, n: int = 16) -> list[str]:
 def main() -> None:
     """Run the parts; the page of the study is written after each data set."""
     parser = make_parser(__doc__)
-    parts = ["overhead", "radius", "study"]
+    parts = ["overhead", "radius", "contest", "study"]
     sets = [name for name in CONFIDENCE if name != "mnist"]
     parser.add_argument("--data", type=Path, help="folder with images/mnist.npz, weights/…")
     parser.add_argument("--parts", nargs="+", default=parts, choices=parts)
@@ -233,6 +234,8 @@ def main() -> None:
         write("overhead", overhead(args.data))
     if "radius" in args.parts:
         write("radius", radius(args.data))
+    if "contest" in args.parts and args.data is not None:
+        write("contest", contest(args.data))
     if "study" in args.parts:
         lines = list(INTRODUCTION)
         for name in args.sets if args.data is not None else ["digits"]:

@@ -11,7 +11,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import contrafact as cf
-from contrafact.explainers import svce
 from contrafact.explainers.registry import explainer_classes
 
 N = 240
@@ -24,12 +23,6 @@ METHODS = [
 #: those of the complaint
 ROW_METHODS = ["CoMTE", "LineSearch", "SVCE", "NearestUnlike"]
 STATED = cf.Constraints(frozen=["sex"], increasing=["age"])
-
-
-@pytest.fixture(autouse=True)
-def coarse_radius(monkeypatch):
-    """Let SVCE bisect its radius to 10 % instead of 1 %: no test needs more."""
-    monkeypatch.setattr(svce, "PRECISION", 1.1)
 
 
 def make_method(name):

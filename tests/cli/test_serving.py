@@ -82,5 +82,5 @@ def test_another_host_gets_a_warning_and_a_wrong_argument_one_line(folder):
     process, _ = start(folder, "--host", "no.such.host.invalid")
     _, said = process.communicate(timeout=20)
     assert process.returncode == 2
-    assert "Cannot listen on no.such.host.invalid" in said
+    assert "Cannot listen on host 'no.such.host.invalid'" in said
     assert "Traceback" not in said

@@ -26,7 +26,6 @@ import pytest
 import torch
 
 import contrafact as cf
-from contrafact.explainers import svce
 from contrafact.explainers.registry import explainer_classes
 from contrafact.explainers.support import boundary_walk
 from contrafact.testing import CHECKS, check_explainer, plan_checks
@@ -102,7 +101,6 @@ CELLS = list(all_cells())
 def coarse_radius(monkeypatch):
     """Let SVCE find its radius roughly, by few gradients: no check needs more, at several times
     the cost."""
-    monkeypatch.setattr(svce, "PRECISION", 1.1)
     monkeypatch.setattr(boundary_walk, "LEVELS", 16)
     monkeypatch.setattr(boundary_walk, "MAX_GRADIENTS", 2)
 

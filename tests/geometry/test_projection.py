@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contrafact.geometry import arguments, project
+from contrafact.geometry import arguments, project, projection
 
 INF = math.inf
 NORMS = [1, 2, INF]
@@ -165,3 +165,17 @@ def test_each_row_may_have_its_own_box(p):
     for i in range(6):
         alone = project(x[i : i + 1], center[i : i + 1], 0.8, p, (low[i], high[i]))
         np.testing.assert_allclose(together[i], alone[0], atol=1e-12)
+
+
+@pytest.mark.parametrize("p", [1, 2])
+def test_a_row_outside_by_rounding_stays_finite(p):
+    """The corner of the box, at a distance of ε up to the last digits of float32."""
+    random = torch.Generator().manual_seed(0)
+    c = torch.rand(2000, 30, generator=random).round(decimals=2)
+    far = torch.where(c > 0.5, -2.0, 3.0)
+    far[:, ::3] = c[:, ::3]
+    eps = torch.linalg.vector_norm(far.clamp(0, 1) - c, p, dim=1, keepdim=True)
+    zero, one = torch.zeros(30), torch.ones(30)
+    for factor in (1 - 1e-7, 1.0, 1 + 1e-7):
+        y = projection.nearest_points(far, c, factor * eps, p, zero, one, torch.float32)
+        torch.testing.assert_close(y, far.clamp(0, 1), rtol=0, atol=2e-5)

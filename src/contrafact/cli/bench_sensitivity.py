@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .console import print_table, print_text
-from .specs import parse_assignment
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,6 +78,8 @@ def bench_sensitivity(
 
 def _parse_levels(spec: str) -> tuple[str, list[Any]]:
     """Read a parameter and its values; numbers, True, False and None, else text."""
+    from .specs import parse_assignment
+
     name, text = parse_assignment("--vary", spec, ACCEPTED)
     values = [_parse_value(part.strip()) for part in text.split(",")]
     if len(values) not in (2, 3):

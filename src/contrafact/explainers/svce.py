@@ -16,19 +16,18 @@ from ..models.classifier import Array
 from ..numerics import broadcast_rows
 from ..search import first_on_line
 from ..search.ball import Ball
-from ..search.gradients import ModelGradient
 from ..search.segments import as_rows
 from ..validation import Function, Nothing, OneOf, Real, Satisfies, brief
-from .support.ball_search import BallSearch, Objective
+from .support.ball_descent import BallDescent
+from .support.ball_race import BallRace
+from .support.ball_search import BallSearch, Found, Objective
 from .support.boundary_walk import walk_boundary
 from .support.guided import FallbackExplainer
 from .support.level_exchanges import exchange_levels
 from .support.option_rules import COUNT, PROBABILITY, STEPS
 
-#: the automatic radius is known to within this factor
-PRECISION = 1.01
-#: a radius this much smaller than the first one is small enough
-NEGLIGIBLE = 2.0**-20
+#: Frank-Wolfe gap up to which a search counts as done
+SMALL_GAP = 0.1
 #: width of finite differences, in units of the spread of the data
 DIFFERENCE = 0.3
 
@@ -58,12 +57,13 @@ class SVCE(FallbackExplainer):
         p, from 1 to 100, or inf.
     radius : float or "auto", default="auto"
         ε; "auto": the smallest that changes the class (and reaches the confidence asked for).
-    optimizer : {"afw", "apgd"}, default="afw"
-        Auto-Frank-Wolfe (every p) or APGD (p = 1, 2, inf).
+    optimizer : {"auto", "afw", "apgd"}, default="auto"
+        Auto-Frank-Wolfe or APGD, from random points; "auto" races both, from points of several
+        kinds and through larger balls first, and goes on with the best.
     n_iter : int, default=75
         Steps of a run.
     restarts : int, default=5
-        Runs from random points of the ball; the best counts.
+        Runs from random points of the ball, the best counts; "auto" shares out as many steps.
     objective : {"logp", "margin"} or function, default="logp"
         log P(c), by how much the class leads, or a function of a Point to minimize.
     confidence : float, optional
@@ -89,7 +89,7 @@ class SVCE(FallbackExplainer):
         "norm": Real(at_least=1, at_most=100) | OneOf(math.inf),
         "radius": OneOf("auto") | Real(above=0, at_most=1e9),
         "bounds": Nothing() | Satisfies(_is_pair, "a pair (lower, upper)"),
-        "optimizer": OneOf("afw", "apgd"),
+        "optimizer": OneOf("auto", "afw", "apgd"),
         "n_iter": STEPS,
         "restarts": COUNT,
         "objective": OneOf("logp", "margin") | Function("a point"),
@@ -99,6 +99,7 @@ class SVCE(FallbackExplainer):
         "radius": "ε",
         "norm_used": "‖x' − x‖_p",
         "fw_gap": "how much the objective could still rise in the ball, to first order",
+        "converged": f"whether that is at most {SMALL_GAP}; else more steps may help",
         "confidence_before": "P(c) of the instance",
         "confidence_after": "P(c) of the counterfactual",
         "fallback": "whether the line to the nearest unlike neighbor was taken",
@@ -108,7 +109,7 @@ class SVCE(FallbackExplainer):
         self,
         norm: float = 1.5,
         radius: float | Literal["auto"] = "auto",
-        optimizer: Literal["afw", "apgd"] = "afw",
+        optimizer: Literal["auto", "afw", "apgd"] = "auto",
         n_iter: int = 75,
         restarts: int = 5,
         objective: Objective = "logp",
@@ -127,8 +128,7 @@ class SVCE(FallbackExplainer):
     @property
     def _search(self) -> BallSearch:
         """The search within balls of given radii."""
-        width = DIFFERENCE * self.spread_
-        return BallSearch(self.optimizer, self.n_iter, self.objective, width)
+        return BallSearch(self.objective, DIFFERENCE * self.spread_)
 
     @override
     @classmethod
@@ -139,19 +139,13 @@ class SVCE(FallbackExplainer):
         ]
 
     @override
-    def _check_parameters(self) -> None:
-        if self.optimizer == "apgd" and self.norm not in (1, 2, math.inf):
-            raise ValueError(
-                f"optimizer 'apgd' takes norm 1, 2 or inf, got {self.norm}; 'afw' takes any."
-            )
-
-    @override
     def _fit(self, X: Tensor, y: Array | None) -> None:
         super()._fit(X, y)
         if self.bounds is None:
             low, high = X.transpose(0, 1).flatten(1).aminmax(dim=1)
         else:
             low, high = _read_bounds(self.bounds, X)
+            _check_scale(X, high)
         self.low_ = broadcast_rows(low, X[0]).expand(self.shape_).clone()
         self.high_ = broadcast_rows(high, X[0]).expand(self.shape_).clone()
         self.spread_ = float(X.flatten(1).std(0, correction=0).mean()) or 1.0
@@ -174,6 +168,7 @@ class SVCE(FallbackExplainer):
             radius=ball.eps.double(),
             norm_used=used,
             fw_gap=gap,
+            converged=gap <= SMALL_GAP,
             confidence_before=tasks.p_target(tasks.before),
             confidence_after=p_after,
             fallback=fallback,
@@ -183,10 +178,43 @@ class SVCE(FallbackExplainer):
         """Search in balls: the points found, and where they lie on the line to a neighbor."""
         if self.radius == "auto":
             return self._smallest(tasks, ball)
-        x_cf, _ = self._search.from_random_points(
-            tasks, ball, range(self.restarts), tasks.confidence
-        )
-        return x_cf, torch.zeros_like(tasks.rank, dtype=torch.bool)
+        exact = tasks.classifier.differentiable
+        # Finite differences are too dear for a race.
+        optimizer = "afw" if self.optimizer == "auto" and not exact else self.optimizer
+        race = BallRace(self._search, optimizer, self.n_iter, self.restarts)
+        guide = self._start_guides(tasks) if optimizer == "auto" else None
+        found = race.run(tasks, ball, guide, tasks.confidence)
+        missed = ~found.reached
+        if guide is not None and bool(missed.any()):
+            which = missed.nonzero().flatten()
+            found.put(
+                which,
+                self._from_smallest(tasks.take(which), ball.take(which), found.take(which)),
+            )
+        return found.x_cf, torch.zeros_like(tasks.rank, dtype=torch.bool)
+
+    def _start_guides(self, tasks: Tasks) -> Tensor | None:
+        """Return an instance of the class for each task, if there is one for every task."""
+        if tasks.space is not None:
+            return None
+        guides = self._find_guides(tasks)
+        return guides.x[:, 0] if bool(guides.found[:, 0].all()) else None
+
+    def _from_smallest(self, tasks: Tasks, ball: Ball, found: Found) -> Found:
+        """Start again from the answer of a smaller ball, where there is one."""
+        small, _ = self._smallest(tasks, ball)
+        fits = tasks.accepted(small) & (ball.norm(small) <= ball.eps)
+        if bool(fits.any()):
+            part = self._search.climb(
+                tasks.take(fits),
+                ball.take(fits),
+                small[fits],
+                "apgd",
+                self.n_iter,
+                tasks.confidence,
+            )
+            found.put(fits, part)
+        return found
 
     def _with_exchanges(
         self, tasks: Tasks, x_cf: Tensor, fallback: Tensor
@@ -241,52 +269,27 @@ class SVCE(FallbackExplainer):
     # --- the smallest ball
 
     def _smallest(self, tasks: Tasks, ball: Ball) -> tuple[Tensor, Tensor]:
-        """Halve the radius until no run reaches the class, then bisect.
-
-        Runs start from the last success. The line to the nearest unlike neighbor gives the first
-        radius known to be large enough.
-        """
+        """Shrink the ball that the line to the nearest unlike neighbor is known to need."""
         best, fallback = self._fall_back(tasks, ball.x0)
         best = as_rows(tasks, torch.where(ball.free, best, ball.x0))
         if not tasks.classifier.differentiable:
             return self._by_differences(tasks, ball, best, fallback)
-        high = self._largest_radius(tasks, ball, best)
-        negligible = high * NEGLIGIBLE
-        # An instance outside the box has to move that far in any case.
-        low = ball.norm(tasks.project(ball.clip(ball.x0))).to(high)
-        position = torch.arange(len(tasks), device=tasks.row.device)
-        while True:
-            undecided = (low * PRECISION < high) & (high > negligible)
-            position = position[undecided[position]]
-            position = position[tasks.take(position).affords()]
-            if len(position) == 0:
-                return best, fallback
-            least = low[position]
-            most = high[position]
-            # A failure costs all runs, a success hardly any: so closer to the success.
-            eps = torch.where(least > 0, (least * most**3) ** 0.25, most / 2)
-            small = replace(ball.take(position), eps=eps)
-            x_cf, reached = self._try_ball(
-                tasks.take(position),
-                small,
-                best[position],
-            )
-            low[position[~reached]] = eps[~reached]
-            won = position[reached]
-            if len(won):
-                shortened = first_on_line(tasks.take(won), x_cf[reached])[1]
-                best[won] = shortened
-                norm = ball.take(won).norm(shortened).to(high)
-                high[won] = torch.minimum(norm, eps[reached])
-                fallback[won] = False
+        radius = self._largest_radius(tasks, ball, best)
+        model = self._search.gradient(tasks)
+        descent = BallDescent(model, self.optimizer, self.n_iter, self.restarts)
+        best, found = descent.run(tasks, ball, best, radius)
+        won = (found < radius).nonzero().flatten()
+        fallback[won] = False
+        if len(won):
+            best[won] = first_on_line(tasks.take(won), best[won])[1]
+        return best, fallback
 
     def _by_differences(
         self, tasks: Tasks, ball: Ball, best: Tensor, fallback: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Walk along the boundary from the line to the nearest unlike neighbor."""
         known = tasks.accepted(best)
-        search = self._search
-        model = ModelGradient(tasks, Tasks.project, search.loss, difference=search.difference)
+        model = self._search.gradient(tasks)
         walked, improved = walk_boundary(tasks.take(known), ball.take(known), best[known], model)
         best[known] = walked
         fallback[known] &= ~improved
@@ -300,26 +303,15 @@ class SVCE(FallbackExplainer):
         radius[known] = ball.take(known).norm(best[known]).to(radius)
         return radius
 
-    def _try_ball(
-        self,
-        tasks: Tasks,
-        ball: Ball,
-        best: Tensor,
-    ) -> tuple[Tensor, Tensor]:
-        """Check whether a run in this ball reaches the class.
 
-        The first run starts on the way to the best so far, the others at random points.
-        """
-        tau = tasks.confidence or 0.0
-        share = (ball.eps / ball.norm(best).clamp_min(1e-30)).clamp_max(1.0).to(best)
-        start = torch.lerp(ball.x0, best, broadcast_rows(share, best))
-        x_cf, _, reached = self._search.climb(tasks, ball, start, tau)
-        rest = ~reached
-        if bool(rest.any()) and self.restarts > 1:
-            numbers = range(1, self.restarts)
-            found = self._search.from_random_points(tasks.take(rest), ball.take(rest), numbers, tau)
-            x_cf[rest], reached[rest] = found
-        return x_cf, reached
+def _check_scale(X: Tensor, high: Tensor) -> None:
+    """Refuse pixels of 0 to 255 with bounds of 0 to 1, which all of them would have to leave."""
+    largest = float(X.max())
+    if X.ndim == 4 and float(high.max()) <= 1 and 1.5 < largest <= 255:
+        raise ValueError(
+            f"bounds end at {float(high.max()):g}, but pixels of the reference images reach "
+            f"{largest:g}. Divide the images by 255, or give bounds in their unit, as (0, 255)."
+        )
 
 
 def _read_bounds(bounds: tuple[Any, Any], X: Tensor) -> tuple[Tensor, Tensor]:

@@ -21,6 +21,8 @@ from torch import Tensor
 #: Below this p, A = r^(p/(p−1)) underflows and the kinks of h spread too far for Newton's method.
 _NEWTON_FROM = 1.1
 _NEWTON_PASSES = 24
+#: For p = 1 this many of the largest weights are looked at, or their share of all; all if too few.
+_SELECTED = 64
 #: Closer to 1 the norms differ by less than 1e-9 log d, and 1 / (p − 1) has lost its digits.
 _TAKEN_FOR_1 = 1 + 1e-9
 
@@ -62,8 +64,10 @@ def allocate(
     -------
     Tensor of shape (n, d)
     """
+    if p < _TAKEN_FOR_1:
+        return _by_selection(w, g, eps, buffers)
     if p < _NEWTON_FROM:
-        return _by_sorting(w, g, eps, p)
+        return allocate_by_sorting(w, g, eps, p)
     z, s = _by_newton(w, g, eps, p, buffers)
     # Up to this s, all that underflowed in A adds less than 1e-9 to h.
     most = 1e290 if s.dtype == torch.float64 else 1e26
@@ -73,7 +77,7 @@ def allocate(
         doubt = ~(s <= most)[:, 0] & ~fits
         # Everything is at its limit, and budget is left.
         z[fits] = g[fits]
-        z[doubt] = _by_sorting(
+        z[doubt] = allocate_by_sorting(
             w[doubt],
             g[doubt],
             eps.expand(len(w), 1)[doubt],
@@ -82,16 +86,33 @@ def allocate(
     return z
 
 
-def _by_sorting(
+def allocate_by_sorting(
     w: Tensor,
     g: Tensor,
     eps: Tensor,
     p: float,
 ) -> Tensor:
-    """Compute z for any p < ∞, w and g; slower than Newton's method."""
+    """Compute z for any p < ∞, w and g, as `allocate` does; slower than Newton's method."""
     r, u = scale_free(w.double(), g.double(), eps.double())
     share, _ = scale_free_allocation(r, u, p)
     return torch.minimum(g, share.mul_(eps).to(g.dtype))
+
+
+def _by_selection(w: Tensor, g: Tensor, eps: Tensor, buffers: Buffers) -> Tensor:
+    """Compute z for p = 1, where few of the largest weights take the budget, without a sort."""
+    d = w.shape[1]
+    k = min(d, max(_SELECTED, d // _SELECTED))
+    weight = torch.abs(buffers.r.copy_(w), out=buffers.r)
+    value, order = weight.topk(k, dim=1)
+    limit = g.gather(1, order)
+    after = limit.cumsum(1, dtype=torch.float64)
+    left = (eps - (after - limit)).clamp_min_(0)
+    z = buffers.u.zero_().scatter_(1, order, torch.minimum(limit, left.to(limit.dtype)))
+    short = (after[:, -1:] < eps) & (value[:, -1:] > 0)
+    if k < d and bool(short.any()):
+        rows = short[:, 0]
+        z[rows] = allocate_by_sorting(w[rows], g[rows], eps.expand(len(w), 1)[rows], 1.0)
+    return z
 
 
 def _power(base: Tensor, exponent: float, out: Tensor) -> Tensor:
@@ -123,19 +144,34 @@ def _by_newton(
     torch.mul(a, r, out=A)
     torch.div(G, A, out=kink)
     # r and u are not needed any more: their memory serves the passes.
-    s = _newton_root(G, A, kink, scratch=(r, u))
+    s = newton_root(G, A, kink, scratch=(r, u))
     scale = s.pow(1 / p).mul_(eps)
     z = torch.minimum(g, a.mul_(scale), out=a)
     return z, s
 
 
-def _newton_root(
+def newton_root(
     G: Tensor,
     A: Tensor,
     kink: Tensor,
     scratch: tuple[Tensor, Tensor],
 ) -> Tensor:
-    """Solve h(s) = 1 for s, of shape (n, 1)."""
+    """Solve h(s) = 1 for s by Newton's method.
+
+    Parameters
+    ----------
+    G, A : Tensor of shape (n, d)
+        h(s) = Σ min(G, s A).
+    kink : Tensor of shape (n, d)
+        G / A.
+    scratch : tuple of two Tensors of shape (n, d)
+        Memory to work in.
+
+    Returns
+    -------
+    Tensor of shape (n, 1)
+        s; inf where all of G is less than 1, NaN where the method did not finish.
+    """
     buffer, clipped = scratch
     before = torch.zeros_like(clipped)
     s = A.sum(1, keepdim=True).reciprocal_()

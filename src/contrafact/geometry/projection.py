@@ -21,11 +21,24 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from ..validation import brief
-from .arguments import Array, Kind, as_box, as_given, as_norm, as_radius, as_rows, blocks
-from .linear_maximization import linear_maximum
+from .arguments import (
+    Array,
+    Kind,
+    as_box,
+    as_given,
+    as_norm,
+    as_radius,
+    as_rows,
+    block_rows,
+    blocks,
+)
+from .budget_allocation import allocate_by_sorting, newton_root
 
 #: A center may be outside the bounds by this much, relative to its size: that is rounding.
 _ROUNDING = 1e-5
+#: arrays of the size of a block that a projection works in
+_N_BUFFERS = 9
+_PASSES = 100
 
 
 def project(
@@ -80,9 +93,7 @@ def project(
     lo, hi = as_box(bounds, x.shape, rows)
     _check_inside(centers, lo, hi, bounds)
     radius = as_radius(eps, rows)
-    projected = torch.empty_like(rows, memory_format=torch.contiguous_format)
-    for out, *block in blocks(projected, rows, centers, radius, lo, hi):
-        out.copy_(_project_rows(p, *block))
+    projected = nearest_points(rows, centers, radius, p, lo, hi)
     return as_given(projected, x)
 
 
@@ -102,49 +113,127 @@ def _check_inside(
         )
 
 
+def nearest_points(
+    x: Tensor,
+    c: Tensor,
+    eps: Tensor,
+    p: float,
+    lo: Tensor,
+    hi: Tensor,
+    dtype: torch.dtype = torch.float64,
+) -> Tensor:
+    """Compute `project` on flat rows, without checks, reusing the same memory for each block.
+
+    Parameters
+    ----------
+    x : Tensor of shape (n, d)
+        The points to project.
+    c : Tensor of shape (n, d)
+        The centers, inside the bounds.
+    eps : Tensor of shape () or (n, 1)
+        The radius.
+    p : {1, 2, inf}
+        The norm.
+    lo, hi : Tensor
+        The bounds; broadcast against x.
+    dtype : torch.dtype, default=torch.float64
+        In which to work.
+
+    Returns
+    -------
+    Tensor of shape (n, d)
+        The projections, in the dtype of x.
+    """
+    projected = torch.empty_like(x, memory_format=torch.contiguous_format)
+    # inference_mode means less work per operation; the result itself is an ordinary tensor.
+    with torch.inference_mode():
+        size = min(len(x), block_rows(x))
+        memory = x.new_empty(_N_BUFFERS, size, x.shape[1], dtype=dtype)
+        for out, *block in blocks(projected, x, c, eps, lo, hi):
+            _project_rows(out, memory[:, : len(out)], p, *block)
+    return projected
+
+
 def _project_rows(
+    out: Tensor,
+    memory: Tensor,
     p: float,
     x: Tensor,
     c: Tensor,
     eps: Tensor,
     lo: Tensor,
     hi: Tensor,
-) -> Tensor:
-    """Project flat rows (n, d), in float64."""
-    x = x.double()
-    c = c.double()
-    step = x - c
-    m = step.abs()
-    g = torch.where(step > 0, hi - c, c - lo).clamp_min(0)
-    z = torch.minimum(m, g)
+) -> None:
+    """Write the projections of one block of rows to `out`; memory is (_N_BUFFERS, n, d)."""
+    step, y, m, z, *scratch = memory.unbind()
+    eps = eps.to(step.dtype)
+    step.copy_(x).sub_(c)
+    torch.clamp(y.copy_(x), lo, hi, out=y)
     if p == math.inf:
-        z = torch.minimum(z, eps)
-    elif p == 2:
-        outside = torch.linalg.vector_norm(z, dim=1, keepdim=True) > eps
-        on_ball = linear_maximum(step, c, eps, 2.0, lo, hi).abs()
-        z = torch.where(outside, on_ball, z)
+        m.copy_(c).sub_(eps)
+        torch.maximum(y, m, out=y)
+        m.copy_(c).add_(eps)
+        out.copy_(torch.minimum(y, m, out=y))
+        return
+    # Shrunk steps are shorter than m: so z = min(m, g) is all that has to be known of g.
+    torch.sub(y, c, out=z).abs_()
+    used = z.sum(1, keepdim=True) if p == 1 else torch.linalg.vector_norm(z, dim=1, keepdim=True)
+    outside = used > eps
+    if not bool(outside.any()):
+        out.copy_(y)
+        return
+    torch.abs(step, out=m)
+    if p == 1:
+        shrinkage = _shrinkage(m, z, eps, scratch)
+        torch.minimum(m.sub_(shrinkage).clamp_min_(0), z, out=m)
     else:
-        outside = z.sum(1, keepdim=True) > eps
-        shrunk = (m - _shrinkage(m, z, eps)).clamp_min(0)
-        z = torch.where(outside, torch.minimum(shrunk, g), z)
-    # c + (x − c) is not always x in floats; a point that need not move must not.
-    moved = c + step.sign() * z
-    return torch.where(z == m, x, moved).clamp(lo, hi)
+        factor = _shrink_factor(m, z, eps, scratch)
+        torch.minimum(m.mul_(factor), z, out=m)
+        doubt = (outside & factor.isnan())[:, 0]
+        if bool(doubt.any()):
+            radius = eps.expand(len(m), 1)[doubt]
+            m[doubt] = allocate_by_sorting(step[doubt], z[doubt], radius, 2.0)
+    moved = step.sign_().mul_(m).add_(c)
+    torch.clamp(moved, lo, hi, out=moved)
+    # A point that need not move must not: c + (x − c) is not always x in floats.
+    out.copy_(torch.where(outside, moved, y))
 
 
-def _shrinkage(m: Tensor, most: Tensor, eps: Tensor) -> Tensor:
-    """Compute λ ≥ 0 with Σ clamp(m − λ, 0, g) = ε, where `most` = min(m, g) sums to more than ε.
+def _shrink_factor(m: Tensor, z: Tensor, eps: Tensor, scratch: list[Tensor]) -> Tensor:
+    """Compute κ with Σ min(z, κ m)² = ε², for rows where Σ z² is larger; (n, 1).
 
-    The sum is Σ (m − λ)₊ − Σ (m − most − λ)₊: linear in λ between the sorted kinks m and m − most.
+    NaN where numbers are too large or too small, or Newton's method does not end.
     """
-    kinks = torch.cat([m, m - most], 1)  # (n, 2 d)
-    kink, order = kinks.sort(dim=1, descending=True)
-    sign = torch.where(order < m.shape[1], 1.0, -1.0).to(m)
-    total = (sign * kink).cumsum(1)
-    count = sign.cumsum(1)
-    # The first kink where λ is too small, and the piece before it.
-    too_small = total - count * kink >= eps
-    first = too_small.int().argmax(1, keepdim=True)
-    piece = (first - 1).clamp_min(0)
-    excess = total.gather(1, piece) - eps
-    return excess / count.gather(1, piece)
+    G, A, kink, *passes = scratch
+    unit = eps.clamp_min(torch.finfo(m.dtype).tiny)
+    torch.div(z, unit, out=G).square_()
+    torch.div(m, unit, out=A).square_()
+    torch.div(G, A, out=kink)
+    s = newton_root(G, A, kink, scratch=(passes[0], passes[1]))
+    # Beyond 1 only by rounding: a row just outside the ball, where everything is at its bound.
+    return s.sqrt_().clamp_max_(1.0)
+
+
+def _shrinkage(m: Tensor, z: Tensor, eps: Tensor, scratch: list[Tensor]) -> Tensor:
+    """Compute λ ≥ 0 with Σ min((m − λ)₊, z) = ε, for rows where Σ z is larger; (n, 1).
+
+    The sum falls with λ and is linear between kinks: Newton's method, and bisection where that
+    leaves the bracket.
+    """
+    over, part, *_ = scratch
+    rounding = 8 * torch.finfo(m.dtype).eps * eps
+    low = torch.zeros_like(m[:, :1])
+    high = m.amax(1, keepdim=True)
+    at = low
+    for _ in range(_PASSES):
+        torch.sub(m, at, out=over).clamp_min_(0)
+        free = torch.lt(over, z, out=part).mul_(torch.sign(over)).sum(1, keepdim=True)
+        excess = torch.minimum(over, z, out=part).sum(1, keepdim=True).sub_(eps)
+        low = torch.where(excess > -rounding, at, low)
+        high = torch.where(excess < rounding, at, high)
+        newton = at + excess / free
+        inside = (newton > low) & (newton < high)
+        at = torch.where(inside, newton, (low + high) / 2)
+        if not bool(((at > low) & (at < high)).any()):
+            break
+    return high

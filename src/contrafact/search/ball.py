@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
 import torch
 from torch import Tensor
 
-from ..geometry import project
 from ..geometry.linear_maximization import linear_maximum
+from ..geometry.projection import nearest_points
+from ..numerics import broadcast_rows
+
+#: norms of the balls that have an exact projection
+PROJECTED = (1, 2, math.inf)
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,11 @@ class Ball:
     def all_free(self) -> bool:
         """Whether every value may change."""
         return bool(self.free.all())
+
+    @cached_property
+    def center(self) -> Tensor:
+        """The centers, brought into the box."""
+        return self.clip(self.x0)
 
     def take(self, which: Tensor) -> Ball:
         """Return the balls of some entries (a mask or positions)."""
@@ -90,10 +100,40 @@ class Ball:
 
     def nearest(self, x: Tensor) -> Tensor:
         """Return the point of each ball nearest to x."""
-        x = torch.where(self.free, x, self.x0)
-        center = self.clip(self.x0)
-        projected = project(x, center, self.eps, self.p, (self.low, self.high))
-        return torch.where(self.free, projected, self.x0)
+        # `project` without its checks, see `farthest`.
+        if not self.all_free:
+            x = torch.where(self.free, x, self.x0)
+        center = self.center.flatten(1)
+        projected = nearest_points(
+            x.flatten(1),
+            center,
+            self.eps.to(x)[:, None],
+            self.p,
+            self.low.reshape(-1, center.shape[1]),
+            self.high.reshape(-1, center.shape[1]),
+            x.dtype,
+        ).reshape(x.shape)
+        return projected if self.all_free else torch.where(self.free, projected, self.x0)
+
+    def retract(self, x: Tensor) -> Tensor:
+        """Bring x into the box, then straight toward the center until it is in the ball.
+
+        Not the nearest point, but for every p, and in one pass over the values.
+        """
+        delta = self.clip(x).sub_(self.center)
+        if not self.all_free:
+            delta.mul_(self.free)
+        length = torch.linalg.vector_norm(delta.flatten(1), self.p, dim=1)
+        precision = torch.finfo(delta.dtype)
+        share = self.eps.to(delta) / length.clamp_min(precision.tiny)
+        # Room for rounding, which adds up where p is near 1; a point inside is not moved.
+        share = torch.where(share < 1, share * (1 - 100 * precision.eps), 1.0).to(delta)
+        inside = delta.mul_(broadcast_rows(share, delta)).add_(self.center)
+        return inside if self.all_free else torch.where(self.free, inside, self.x0)
+
+    def bring_in(self, x: Tensor) -> Tensor:
+        """Return the nearest point where it can be computed exactly, else the retracted one."""
+        return self.nearest(x) if self.p in PROJECTED else self.retract(x)
 
     def norm(self, x: Tensor) -> Tensor:
         """Return ‖x − x0‖_p of each entry, in float64."""

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from typing import Literal
 
 import torch
 from torch import Tensor
 from typing_extensions import override
 
 from ..numerics import broadcast_rows
-from .ball import Ball
+from .ball import PROJECTED, Ball
 
+Optimizer = Literal["afw", "apgd", "apgd-l2"]
 #: share of rising steps below which the step size is halved
 RHO = 0.75
 
@@ -143,7 +145,20 @@ class FrankWolfe(BallStep):
 
 
 class ProjectedGradient(BallStep):
-    """Take steps of APGD for p = 2 and ∞: steps of 2 ε with momentum, projected exactly.
+    """Take steps of APGD: steps of 2 ε with momentum, brought back into the ball.
+
+    For p = 2 and ∞ points are projected exactly; other balls have no such projection, and points
+    are retracted, see `Ball.retract`.
+
+    Parameters
+    ----------
+    ball : Ball
+        Where to stay.
+    n_iter : int
+        Number of steps.
+    steepest : bool, default=True
+        Whether to move along the steepest direction in the norm of the ball; else along the
+        gradient.
 
     References
     ----------
@@ -153,35 +168,59 @@ class ProjectedGradient(BallStep):
 
     MOMENTUM = 0.75
 
-    def __init__(self, ball: Ball, n_iter: int) -> None:
+    def __init__(self, ball: Ball, n_iter: int, steepest: bool = True) -> None:
         super().__init__(ball, n_iter, 2 * ball.eps)
         self.previous = ball.x0.clone()
+        self.steepest = steepest
 
     @override
     def _move(self, theta: Tensor, gradient: Tensor, restart: Tensor) -> Tensor:
         ball = self.ball.take(self.active)
-        direction = -self._unit(gradient)
-        z = ball.nearest(theta + self._step_size(theta) * direction)
-        first = restart | (self.t == 1)
-        before = torch.where(
-            broadcast_rows(first, theta),
-            theta,
-            self.previous[self.active],
-        )
-        a = torch.where(first, 1.0, self.MOMENTUM).to(theta)
-        a = broadcast_rows(a, theta)
+        step = descent_direction(ball, theta, gradient, self.steepest)
+        z = ball.bring_in(step.mul_(self._step_size(theta)).add_(theta))
+        if self.t > 1:
+            # Where a run starts anew there is no momentum.
+            a = torch.where(restart, 1.0, self.MOMENTUM).to(theta)
+            a = broadcast_rows(a, theta)
+            momentum = theta - self.previous[self.active]
+            z = ball.bring_in(z.sub_(theta).mul_(a).add_(momentum.mul_(1 - a)).add_(theta))
         self.previous[self.active] = theta
-        return ball.nearest(theta + a * (z - theta) + (1 - a) * (theta - before))
+        return z
 
-    def _unit(self, gradient: Tensor) -> Tensor:
-        """Return the steepest direction of length 1 in the norm."""
-        if self.ball.p != 2:
-            return gradient.sign()
-        tiny = torch.finfo(gradient.dtype).tiny
-        largest = gradient.abs().flatten(1).amax(1).clamp_min(tiny)
-        scaled = gradient / broadcast_rows(largest, gradient)
-        length = torch.linalg.vector_norm(scaled.flatten(1), dim=1).clamp_min(1e-12)
-        return scaled / broadcast_rows(length, gradient)
+
+def descent_direction(ball: Ball, theta: Tensor, gradient: Tensor, steepest: bool) -> Tensor:
+    """Return the direction of descent of length 1 in the norm of the ball.
+
+    Parameters
+    ----------
+    ball : Ball
+        The balls.
+    theta : Tensor of shape (n, *shape)
+        Points of them.
+    gradient : Tensor of shape (n, *shape)
+        Gradient of the loss there.
+    steepest : bool
+        Whether to take the steepest direction in the norm, for 1 < p < inf; else the gradient.
+
+    Returns
+    -------
+    Tensor of shape (n, *shape)
+        The direction. Where points are retracted, values at the bound they would have to cross get
+        no share of its length; projections deal with them.
+    """
+    p = ball.p
+    if p == math.inf:
+        return gradient.sign().neg_()
+    tiny = torch.finfo(gradient.dtype).tiny
+    largest = torch.linalg.vector_norm(gradient.flatten(1), math.inf, dim=1).clamp_min(tiny)
+    step = gradient / broadcast_rows(-largest, gradient)
+    if p not in PROJECTED:
+        blocked = ((theta >= ball.high) & (step > 0)) | ((theta <= ball.low) & (step < 0))
+        step.masked_fill_(blocked, 0.0)
+        if steepest:
+            step = step.sign().mul_(step.abs_().pow_(1 / (p - 1)))
+    length = torch.linalg.vector_norm(step.flatten(1), p, dim=1).clamp_min(1e-12)
+    return step.div_(broadcast_rows(length, step))
 
 
 class SparseProjectedGradient(BallStep):
@@ -227,20 +266,28 @@ class SparseProjectedGradient(BallStep):
         at_low = (theta <= ball.low) & (gradient > 0)
         stuck = ~ball.free | at_high | at_low
         slope = gradient.masked_fill(stuck, 0.0).flatten(1)
-        steepest = slope.abs().argsort(dim=1, descending=True, stable=True)
-        rank = steepest.argsort(dim=1)
-        k = self.k[self.active, None].floor()
-        direction = torch.where(rank < k, -slope.sign() / k, 0.0).reshape(theta.shape)
-        return ball.nearest(theta + self._step_size(theta) * direction)
+        k = self.k[self.active].floor()
+        least = _kth_largest(slope.abs(), k)
+        length = self.size[self.active] / k
+        step = slope.sign().mul_(slope.abs() >= least).mul_(-length[:, None])
+        return ball.nearest(step.reshape(theta.shape).add_(theta))
 
 
-def ball_step(optimizer: str, ball: Ball, n_iter: int) -> BallStep:
+def _kth_largest(values: Tensor, k: Tensor) -> Tensor:
+    """Return the k-th largest value of every row, (n, 1); selection takes a tenth of sorting."""
+    d = values.shape[1]
+    rows = zip(values, k.long().clamp(1, d).tolist(), strict=True)
+    return torch.stack([row.kthvalue(d + 1 - count).values for row, count in rows])[:, None]
+
+
+def ball_step(optimizer: Optimizer, ball: Ball, n_iter: int) -> BallStep:
     """Make the step of an optimizer.
 
     Parameters
     ----------
-    optimizer : {"afw", "apgd"}
-        "afw" (Auto-Frank-Wolfe) for every p, "apgd" for p = 1, 2 and inf.
+    optimizer : {"afw", "apgd", "apgd-l2"}
+        Auto-Frank-Wolfe, APGD, or APGD along the gradient where others take the steepest direction
+        in the norm.
     ball : Ball
         Where to stay.
     n_iter : int
@@ -255,4 +302,4 @@ def ball_step(optimizer: str, ball: Ball, n_iter: int) -> BallStep:
         return FrankWolfe(ball, n_iter)
     if ball.p == 1:
         return SparseProjectedGradient(ball, n_iter)
-    return ProjectedGradient(ball, n_iter)
+    return ProjectedGradient(ball, n_iter, steepest=optimizer == "apgd")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
@@ -14,7 +13,8 @@ from ...engine import Tasks
 from ...models.verdict import lead
 from ...search import Optimum, Point, Stop, minimize
 from ...search.ball import Ball
-from ...search.ball_steps import BallStep, ball_step
+from ...search.ball_steps import BallStep, Optimizer, ball_step
+from ...search.gradients import ModelGradient
 
 Objective = Literal["logp", "margin"] | Callable[[Point], Tensor]
 #: P(target) that no point reaches: a search that aims at it runs to the end
@@ -22,71 +22,62 @@ UNREACHABLE = 2.0
 
 
 @dataclass(frozen=True)
-class BallSearch:
-    """Minimize a loss within balls, from given or random points.
+class Found:
+    """The best point of each task so far.
 
     Parameters
     ----------
-    optimizer : {"afw", "apgd"}
-        Auto-Frank-Wolfe or APGD.
-    n_iter : int
-        Steps of a run.
+    x_cf : Tensor of shape (n, *shape)
+        The points.
+    loss : Tensor of shape (n,)
+        Their losses.
+    reached : Tensor of bool, shape (n,)
+        Whether they are in their class at the P(c) aimed at.
+    """
+
+    x_cf: Tensor
+    loss: Tensor
+    reached: Tensor
+
+    def better_than(self, other: Found) -> Tensor:
+        """Return where this is better: it reached its class, or the loss is lower."""
+        lower = self.loss < other.loss
+        return torch.where(self.reached == other.reached, lower, self.reached)
+
+    def put(self, which: Tensor, other: Found) -> None:
+        """Take over the results of some tasks; `other` has these alone, in order."""
+        for name, values in vars(other).items():
+            getattr(self, name)[which] = values
+
+    def take(self, which: Tensor) -> Found:
+        """Return the results of some tasks."""
+        return Found(self.x_cf[which], self.loss[which], self.reached[which])
+
+
+@dataclass(frozen=True)
+class BallSearch:
+    """Minimize a loss within balls, from given points.
+
+    Parameters
+    ----------
     objective : {"logp", "margin"} or function
         log P(c), by how much the class leads, or a function of a Point to minimize.
     difference : float
         Width of finite differences, for models without gradients.
     """
 
-    optimizer: Literal["afw", "apgd"]
-    n_iter: int
     objective: Objective
     difference: float
-
-    def from_random_points(
-        self,
-        tasks: Tasks,
-        ball: Ball,
-        numbers: range,
-        tau: float | None,
-    ) -> tuple[Tensor, Tensor]:
-        """Run from several random points; a run that reached the class is better than others.
-
-        Parameters
-        ----------
-        tasks : Tasks
-            What to find counterfactuals for.
-        ball : Ball
-            One for each task.
-        numbers : range
-            Numbers of the runs, which their random points depend on.
-        tau : float or None
-            P(c) at which a run may end; None: all steps are taken.
-
-        Returns
-        -------
-        x_cf : Tensor of shape (n, *shape)
-            The best point of each task.
-        reached : Tensor of bool, shape (n,)
-            Whether it is in its class.
-        """
-        n = len(tasks)
-        position = torch.arange(n, device=tasks.row.device)
-        runs = position.repeat(len(numbers))
-        start = torch.cat([_random_point(tasks, ball, number) for number in numbers])
-        x_cf, loss, reached = self.climb(tasks.take(runs), ball.take(runs), start, tau)
-        loss = loss.reshape(len(numbers), n)
-        reached = reached.reshape(len(numbers), n)
-        best_reached = torch.where(reached, loss, torch.inf).argmin(0)
-        best = torch.where(reached.any(0), best_reached, loss.argmin(0))
-        return x_cf[best * n + position], reached.any(0)
 
     def climb(
         self,
         tasks: Tasks,
         ball: Ball,
         start: Tensor,
+        optimizer: Optimizer,
+        n_iter: int,
         tau: float | None,
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    ) -> Found:
         """Run once per task.
 
         Parameters
@@ -97,28 +88,22 @@ class BallSearch:
             One for each task.
         start : Tensor of shape (n, *shape)
             Points of the balls.
+        optimizer : {"afw", "apgd", "apgd-l2"}
+            The steps.
+        n_iter : int
+            How many.
         tau : float or None
             P(c) at which a run may end; None: all steps are taken.
 
         Returns
         -------
-        x_cf : Tensor of shape (n, *shape)
+        Found
             The best points.
-        loss : Tensor of shape (n,)
-            Their losses.
-        reached : Tensor of bool, shape (n,)
-            Whether they are in their class at tau.
         """
-        step = ball_step(self.optimizer, ball, self.n_iter)
-        found = self._minimize(
-            tasks,
-            start,
-            step,
-            UNREACHABLE if tau is None else tau,
-            self.n_iter,
-        )
+        step = ball_step(optimizer, ball, n_iter)
+        found = self._minimize(tasks, start, step, UNREACHABLE if tau is None else tau, n_iter)
         reached = found.reached & (found.p_target >= (tau or 0.0))
-        return tasks.project(found.code), found.loss, reached
+        return Found(tasks.project(found.code), found.loss, reached)
 
     def certificate(self, tasks: Tasks, ball: Ball, x_cf: Tensor) -> tuple[Tensor, Tensor]:
         """Return Frank-Wolfe gap and P(c) at the counterfactuals; NaN where the budget is spent."""
@@ -136,6 +121,10 @@ class BallSearch:
         if self.objective == "margin":
             return -lead(point.score, point.tasks.target)
         return -point.log_p_target
+
+    def gradient(self, tasks: Tasks) -> ModelGradient:
+        """Make what evaluates the loss and its gradient."""
+        return ModelGradient(tasks, Tasks.project, self.loss, difference=self.difference)
 
     def _minimize(
         self,
@@ -155,9 +144,3 @@ class BallSearch:
             stop,
             difference=self.difference,
         )
-
-
-def _random_point(tasks: Tasks, ball: Ball, number: int) -> Tensor:
-    """Return a point of the ball's surface in a Gaussian direction, of each task's own."""
-    direction = tasks.normal(math.prod(tasks.shape), 1000 * number + tasks.rank)
-    return ball.farthest(direction.reshape(ball.x0.shape))

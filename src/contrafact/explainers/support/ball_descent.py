@@ -1,0 +1,182 @@
+"""Search for the smallest l_p ball that holds an instance of a class.
+
+Every step moves within a ball whose radius changes with it: the radius shrinks while points are
+accepted and grows while they are not. Radius and step size change less and less.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from ...engine import Tasks
+from ...numerics import broadcast_rows
+from ...search.ball import Ball
+from ...search.ball_steps import Optimizer, descent_direction
+from ...search.gradients import ModelGradient, with_temperature
+from .ball_race import MOST_RUNS, choose_runs, start_of
+
+#: steps of each run of the first round, and of the best run after it, in units of n_iter
+FIRST_ROUND = 0.8
+LAST_ROUND = 2.0
+#: change of the radius at the end of a run, as a share of it
+PRECISION = 0.003
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How fast a run starts; both numbers decay by a cosine.
+
+    Parameters
+    ----------
+    step : float
+        Step size of Frank-Wolfe; half the step of projected gradients, in radii.
+    radius : float
+        Change of the radius, as a share of it.
+    """
+
+    step: float
+    radius: float
+
+    #: step size at the end
+    LAST_STEP = 0.02
+
+    def at(self, progress: float) -> tuple[float, float]:
+        """Return step size and change of the radius when a share of the run is done."""
+        high = (1 + math.cos(math.pi * progress)) / 2
+        step = self.LAST_STEP + high * (self.step - self.LAST_STEP)
+        return step, PRECISION + high * (self.radius - PRECISION)
+
+
+FIRST_PACE = Pace(0.3, 0.2)
+LAST_PACE = Pace(0.25, 0.1)
+
+
+@dataclass(frozen=True)
+class BallDescent:
+    """Shrink balls around instances for as long as they hold an answer.
+
+    Parameters
+    ----------
+    model : ModelGradient
+        Loss and gradient.
+    optimizer : {"auto", "afw", "apgd"}
+        Which steps may race.
+    n_iter, restarts : int
+        Steps of a run, and how many runs there are (one more, to be exact, but at most six).
+    """
+
+    model: ModelGradient
+    optimizer: Literal["auto", "afw", "apgd"]
+    n_iter: int
+    restarts: int
+
+    def run(self, tasks: Tasks, ball: Ball, best: Tensor, radius: Tensor) -> tuple[Tensor, Tensor]:
+        """Find smaller balls than the ones known.
+
+        Parameters
+        ----------
+        tasks : Tasks
+            What to find counterfactuals for.
+        ball : Ball
+            Center, norm and box; the radii do not matter.
+        best : Tensor of shape (n, *shape)
+            The points known, where some runs start.
+        radius : Tensor of shape (n,)
+            Their distance, or that of the farthest corner of the box where they are not accepted.
+
+        Returns
+        -------
+        best : Tensor of shape (n, *shape)
+            The nearest points found, else those known.
+        radius : Tensor of shape (n,)
+            Their distance, smaller than before where there are any.
+        """
+        tasks = with_temperature(tasks)
+        known = replace(ball, eps=radius)
+        runs = choose_runs(self.optimizer, ball.p, min(MOST_RUNS, self.restarts + 1))
+        nearest = best.clone()
+        least = radius.clone()
+        winner = torch.zeros_like(tasks.rank)
+        each = max(1, round(FIRST_ROUND * self.n_iter))
+        for i, run in enumerate(runs):
+            start = start_of(run, tasks, known, best)
+            x, eps = self._shrink(
+                tasks, known, start, best, radius, run.optimizer, each, FIRST_PACE
+            )
+            closer = eps < least
+            nearest[closer] = x[closer]
+            least[closer] = eps[closer]
+            winner[closer] = i
+        last = max(1, round(LAST_ROUND * self.n_iter))
+        for optimizer in sorted({run.optimizer for run in runs}):
+            is_winner = torch.tensor([run.optimizer == optimizer for run in runs])
+            which = is_winner.to(winner.device)[winner].nonzero().flatten()
+            if len(which) == 0:
+                continue
+            start = nearest[which]
+            nearest[which], least[which] = self._shrink(
+                tasks.take(which),
+                ball.take(which),
+                start,
+                start,
+                least[which],
+                optimizer,
+                last,
+                LAST_PACE,
+            )
+        return nearest, least
+
+    def _shrink(
+        self,
+        tasks: Tasks,
+        ball: Ball,
+        start: Tensor,
+        best: Tensor,
+        radius: Tensor,
+        optimizer: Optimizer,
+        n_iter: int,
+        pace: Pace,
+    ) -> tuple[Tensor, Tensor]:
+        """Make one run per task; return the nearest accepted points and their distances."""
+        best = best.clone()
+        radius = radius.clone()
+        tau = tasks.confidence or 0.0
+        position = torch.arange(len(tasks), device=tasks.row.device)
+        x = start
+        for t in range(n_iter):
+            able = tasks.take(position).affords(self.model.cost(best))
+            position = position[able]
+            if len(position) == 0:
+                break
+            now = self.model.evaluate(tasks.take(position), x[able], t)
+            # The deadline may leave no time for some; where the model has no answer, a run ends.
+            usable = now.loss.isfinite() & now.gradient.flatten(1).isfinite().all(1)
+            position = position[: len(usable)][usable]
+            x = tasks.take(position).project(now.code[usable])
+            gradient = now.gradient[usable]
+            around = ball.take(position)
+            reached = (now.reached & (now.p_target >= tau))[usable]
+            distance = around.norm(x).to(radius)
+            closer = reached & (distance < radius[position])
+            best[position[closer]] = x[closer]
+            radius[position[closer]] = distance[closer]
+            step, change = pace.at(t / n_iter)
+            eps = distance * torch.where(reached, 1 - change, 1 + change)
+            # The next point has to be nearer than the best in any case.
+            eps = torch.minimum(eps, radius[position] * (1 - PRECISION / 3))
+            x = _move(replace(around, eps=eps), x, gradient, optimizer, step)
+        return best, radius
+
+
+def _move(ball: Ball, x: Tensor, gradient: Tensor, optimizer: Optimizer, size: float) -> Tensor:
+    """Take a step into the ball."""
+    if optimizer == "afw":
+        return ball.retract(torch.lerp(x, ball.farthest(-gradient), size))
+    step = descent_direction(ball, x, gradient, steepest=optimizer == "apgd")
+    length = broadcast_rows(2 * size * ball.eps, x)
+    return ball.bring_in(step.mul_(length).add_(x))
