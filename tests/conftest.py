@@ -4,6 +4,7 @@ import os
 import random
 import sys
 import tempfile
+import warnings
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Without it numba's thread pool, started by aeon, gives torch two threads in the middle of a test.
@@ -40,6 +41,17 @@ def own_random_numbers(global_state_is_kept):
     random.setstate(numbers[0])
     np.random.set_state(numbers[1])
     torch.set_rng_state(numbers[2])
+
+
+@pytest.fixture
+def own_warning_filters(global_state_is_kept):
+    """Put the filters of warnings back: searches in threads get in each other's way with them.
+
+    `warnings.catch_warnings`, which scikit-learn uses when it predicts, is not made for threads.
+    """
+    before = list(warnings.filters)
+    yield
+    warnings.filters[:] = before
 
 
 class Counting:

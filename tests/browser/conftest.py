@@ -74,7 +74,7 @@ def visit(browser):
 
 
 @pytest.fixture
-def enter(browser):
+def enter(browser, own_warning_filters):
     """Open the page of a running explorer; it may ask its own server alone and complain of nothing.
 
     What the browser itself notes of answers that are errors counts only if it is not expected.

@@ -11,3 +11,8 @@ def gunpoint():
     data = cf.load_dataset("GunPoint")
     model = cf.fit_classifier("fcn", data.X_train, data.y_train, max_epochs=5)
     return model, data.X_train, data.y_train, data.X_test
+
+
+@pytest.fixture(autouse=True)
+def searches_in_threads(own_warning_filters):
+    """Let tests search in threads of the server."""
