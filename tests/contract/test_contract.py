@@ -51,9 +51,7 @@ MODEL_CHECKS = {
 }
 #: The same for tables.
 TABLE_CHECKS = {
-    "table_constraints_hold",
     "table_finds_what_the_reference_holds",
-    "table_schema_holds",
     "table_valid_is_what_the_model_says",
 }
 

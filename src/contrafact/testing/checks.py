@@ -20,6 +20,8 @@ MODELS_OF_SCOPE: dict[Scope, tuple[str, ...]] = {
     "one_model": ("linear",),
     "network": ("torch",),
 }
+#: The same of two models on tables, where there are no networks.
+TWO_MODELS_OF_TABLES = ("linear", "forest")
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,8 @@ class Check:
             Those of the scope; where there are none, the first available one.
         """
         wanted = MODELS_OF_SCOPE[self.scope]
+        if self.tables and self.scope == "two_models":
+            wanted = TWO_MODELS_OF_TABLES
         chosen = tuple(kind for kind in available if kind in wanted)
         return chosen or available[:1]
 

@@ -85,7 +85,7 @@ def _assert_schema(result: Counterfactuals, schema: Schema) -> None:
     assert list(after.dtypes) == list(before.dtypes), "types of columns changed"
 
 
-@check("every_model", tables=True)
+@check("two_models", tables=True)
 def check_table_schema_holds(explainer: Explainer, case: Case) -> None:
     """Check that categories, whole numbers, grids, one-hot groups and gaps stay what they are."""
     schema = Schema.infer(case.X_reference)
@@ -133,7 +133,7 @@ def check_table_finds_what_the_reference_holds(explainer: Explainer, case: Case)
     )
 
 
-@check("every_model", tables=True)
+@check("two_models", tables=True)
 def check_table_constraints_hold(explainer: Explainer, case: Case) -> None:
     """Check every constraint that names columns, by its own words, after refinement, too."""
     schema = Schema.infer(case.X_reference)
