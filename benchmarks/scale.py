@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 import os
-import resource
+import re
 import shutil
 import subprocess
 import sys
@@ -82,8 +82,12 @@ def run_size(case_name: str, n: int) -> None:
 
 
 def peak_memory() -> int:
-    """Return the most memory that this process had, in bytes."""
-    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    """Return the most memory that this process had, in bytes.
+
+    Not by getrusage, which starts with what the process that started this one had.
+    """
+    (line,) = re.findall(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
+    return 1024 * int(line)
 
 
 def measure_curve(sizes: dict[str, list[int]], renew: bool) -> None:
