@@ -58,8 +58,16 @@ def license_of(name: str) -> str:
     ]
     if classified:
         return " AND ".join(classified)
-    stated = str(about.get("License") or "").strip()
+    stated = str(about.get("License") or "").strip() or license_file_of(name)
     return stated.partition("\n")[0] or "not stated"
+
+
+def license_file_of(name: str) -> str:
+    """Return the license that comes with a package; "" where there is none."""
+    for path in metadata.files(name) or []:
+        if ".dist-info/" in str(path) and path.name.upper().startswith("LICENSE"):
+            return path.read_text(encoding="utf-8").strip()
+    return ""
 
 
 def reference(name: str) -> str:
