@@ -1,9 +1,10 @@
 """Progress bars: which one is made where, and what the one of notebooks shows."""
 
 import pytest
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
 from contrafact import progress
+from contrafact.engine.progress import row_progress
 from contrafact.progress import NotebookProgress, progress_bar
 
 
@@ -55,3 +56,23 @@ def test_it_is_not_updated_more_often_than_one_can_see(bar):
     assert 9 <= seen <= 12
     bar.stop()
     assert bar._output.shown[-1]["text/plain"] == "rows 1000/1000"
+
+
+@pytest.mark.parametrize("in_notebook", [False, True])
+def test_chunks_that_take_minutes_have_a_pace(monkeypatch, in_notebook):
+    monkeypatch.setattr(progress.get_console(), "is_jupyter", in_notebook)
+    now = [0.0]
+    bar = progress_bar(TimeRemainingColumn(), pace_over=3600.0)
+    bar._output = Output()
+    bar.get_time = lambda: now[0]
+    task = bar.add_task("rows", total=100, completed=40)
+    for _ in range(3):
+        now[0] += 120.0
+        bar.advance(task, 10)
+    assert bar.tasks[0].time_remaining == 3 * 120
+
+
+def test_rows_of_an_earlier_run_are_done_already(capsys):
+    with row_progress(50, "CELS", show=True, done=20) as advance:
+        advance(30)
+    assert "50/50" in capsys.readouterr().out

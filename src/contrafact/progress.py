@@ -13,7 +13,9 @@ from typing_extensions import override
 UPDATE_EVERY = 0.1
 
 
-def progress_bar(*columns: ProgressColumn, visible: bool = True) -> Progress:
+def progress_bar(
+    *columns: ProgressColumn, visible: bool = True, pace_over: float = 30.0
+) -> Progress:
     """Make a progress bar for the place where the program runs.
 
     Parameters
@@ -22,6 +24,8 @@ def progress_bar(*columns: ProgressColumn, visible: bool = True) -> Progress:
         What a line shows, from left to right.
     visible : bool, default=True
         Whether it is shown at all.
+    pace_over : float, default=30
+        Seconds over which the pace is averaged, from which the time left is estimated.
 
     Returns
     -------
@@ -29,8 +33,8 @@ def progress_bar(*columns: ProgressColumn, visible: bool = True) -> Progress:
         A context manager; in a notebook, one that is shown in the output of the cell.
     """
     if visible and get_console().is_jupyter:
-        return NotebookProgress(*columns)
-    return Progress(*columns, disable=not visible)
+        return NotebookProgress(*columns, pace_over=pace_over)
+    return Progress(*columns, disable=not visible, speed_estimate_period=pace_over)
 
 
 class NotebookProgress(Progress):
@@ -44,10 +48,12 @@ class NotebookProgress(Progress):
     ----------
     *columns : rich.progress.ProgressColumn
         What a line shows, from left to right.
+    pace_over : float, default=30
+        Seconds over which the pace is averaged.
     """
 
-    def __init__(self, *columns: ProgressColumn) -> None:
-        super().__init__(*columns, auto_refresh=False)
+    def __init__(self, *columns: ProgressColumn, pace_over: float = 30.0) -> None:
+        super().__init__(*columns, auto_refresh=False, speed_estimate_period=pace_over)
         self._shown = columns
         self._output: Any = None
         self._updated = 0.0

@@ -12,6 +12,7 @@ import numpy as np
 from ..data.fingerprints import describe, digest
 from ..data.writing import only_writer
 from ..engine import Request
+from ..engine.progress import row_progress
 from ..engine.provenance import provenance_of
 from ..explainers.registry import fitted_explainer
 from ..explainers.support.explainer import Explainer
@@ -25,7 +26,6 @@ from .dataset import CounterfactualsDataset
 from .folders import MANIFEST, Manifest, ResultFolder, reference_rows, versions
 from .jobs import Job
 from .opening import check_source, open_source
-from .pace import chunk_progress
 from .running import run_chunks
 from .sources import Source
 
@@ -271,6 +271,7 @@ def _run(job: Job, workers: int | None, scheduler: str | None, progress: bool) -
     manifest = job.manifest
     left = sum(stop - start for start, stop in map(manifest.bounds, due))
     name = type(job.explainer).__name__
-    with chunk_progress(manifest.rows, manifest.rows - left, name, show=progress) as advance:
+    done = manifest.rows - left
+    with row_progress(manifest.rows, name, show=progress, done=done) as advance:
         for finished in run_chunks(job, due, workers, scheduler):
             advance(finished.rows)
