@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 #: Requests whose answers have to keep the schema.
-REQUESTS: tuple[dict[str, Any], ...] = ({}, {"refine": True}, {"k": 3}, {"k": 2, "refine": True})
-#: Constraints that have to hold alone and together.
+REQUESTS: tuple[dict[str, Any], ...] = ({}, {"k": 2}, {"k": 2, "refine": True})
+#: Constraints that have to hold alone and, the last, together.
 CONSTRAINTS: tuple[dict[str, Any], ...] = (
     {"frozen": ["sex", "color", "bmi"]},
     {"increasing": ["age", "risk"], "decreasing": ["dose"]},
@@ -135,17 +135,17 @@ def check_table_finds_what_the_reference_holds(explainer: Explainer, case: Case)
 
 @check("two_models", tables=True)
 def check_table_constraints_hold(explainer: Explainer, case: Case) -> None:
-    """Check every constraint that names columns, by its own words, after refinement, too."""
+    """Check every constraint that names columns, by its own words, and all after refinement."""
     schema = Schema.infer(case.X_reference)
-    for stated in CONSTRAINTS:
+    # Refinement only undoes edits: each constraint alone is checked before it.
+    for stated, refine in (*((one, False) for one in CONSTRAINTS), (CONSTRAINTS[-1], True)):
         constraints = Constraints(**stated)
         if not constraints.kinds <= explainer.tags.constraints:
             continue
-        for refine in (False, True):
-            result = _answers(explainer, case, constraints=constraints, refine=refine)
-            _assert_stated(result, schema, stated)
-            unmet = ~result.valid
-            assert all(result.message[unmet]), "a row without a counterfactual gives no reason"
+        result = _answers(explainer, case, constraints=constraints, refine=refine)
+        _assert_stated(result, schema, stated)
+        unmet = ~result.valid
+        assert all(result.message[unmet]), "a row without a counterfactual gives no reason"
 
 
 def _assert_stated(result: Counterfactuals, schema: Schema, stated: dict[str, Any]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
 
 from ..models.classifier import Array
 
@@ -90,27 +91,57 @@ def train_on_table(model_kind: str, frame: pd.DataFrame, y: Array) -> Any:
     object
         A fitted pipeline, or a function of a frame.
     """
-    from sklearn.compose import ColumnTransformer
     from sklearn.ensemble import RandomForestClassifier
-    from sklearn.impute import SimpleImputer
     from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    if model_kind == "linear":
+        return make_pipeline(_columns(), LogisticRegression(max_iter=500)).fit(frame, y)
+    # Without gradients nothing looks into the pipeline, so a quick first step serves.
+    if model_kind == "forest":
+        forest = RandomForestClassifier(15, random_state=0, n_jobs=1)
+        return make_pipeline(FrameNumbers(), forest).fit(frame, y)
+    quick = make_pipeline(FrameNumbers(), LogisticRegression(max_iter=2000)).fit(frame, y)
+    return AskedInUnits(quick, {})
+
+
+def _columns() -> Any:
+    """Make the usual first step of a pipeline: one code per level, scaled numbers."""
+    from sklearn.compose import ColumnTransformer
+    from sklearn.impute import SimpleImputer
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-    columns = ColumnTransformer(
+    return ColumnTransformer(
         [
             ("levels", OneHotEncoder(handle_unknown="ignore"), _LEVELS),
             ("numbers", make_pipeline(SimpleImputer(), StandardScaler()), _NUMBERS),
             ("flags", "passthrough", _FLAGS),
         ]
     )
-    last = (
-        RandomForestClassifier(15, random_state=0, n_jobs=1)
-        if model_kind == "forest"
-        else LogisticRegression(max_iter=500)
-    )
-    pipeline = make_pipeline(columns, last).fit(frame, y)
-    return pipeline if model_kind != "callable" else AskedInUnits(pipeline, {})
+
+
+class FrameNumbers(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # has no types
+    """Turn a frame into numbers: ranks of levels, missing values by the mean of their column."""
+
+    def fit(self, frame: pd.DataFrame, y: Array | None = None) -> FrameNumbers:
+        """Learn levels, means and spreads."""
+        self.levels_ = {name: sorted(frame[name].dropna().unique()) for name in _LEVELS}
+        numbers = frame[_NUMBERS].astype(np.float64)
+        self.mean_ = numbers.mean().to_numpy()
+        self.spread_ = numbers.std().to_numpy()
+        return self
+
+    def transform(self, frame: pd.DataFrame) -> Array:
+        """Return an array of shape (n, columns)."""
+        numbers = [frame[name].to_numpy(np.float64, na_value=np.nan) for name in _NUMBERS]
+        scaled = (np.column_stack(numbers) - self.mean_) / self.spread_
+        flags = [frame[name].to_numpy(np.float64) for name in _FLAGS]
+        ranks = [
+            [levels.index(value) if value in levels else -1 for value in frame[name]]
+            for name, levels in self.levels_.items()
+        ]
+        return np.column_stack([np.nan_to_num(scaled), *flags, *ranks])
 
 
 class AskedInUnits:
