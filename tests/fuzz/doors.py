@@ -484,6 +484,26 @@ for name in ("MedianLVQ", "NearestMean"):
         check=of_known_classes,
         weight=0.5,
     )
+door(
+    "prototypes.SoftDTW",
+    lambda **options: (
+        prototypes.GLVQ(distance_fn=prototypes.SoftDTW(**options), **LVQ)
+        .fit(SERIES, SERIES_Y)
+        .predict(SERIES)
+    ),
+    lambda: {"gamma": 0.1, "window": 0.5},
+    signature=prototypes.SoftDTW,
+    check=of_known_classes,
+    weight=0.3,
+)
+door(
+    "prototypes.MedianLVQ, series",
+    lambda **options: prototypes.MedianLVQ(**options).fit(SERIES, SERIES_Y).predict(SERIES),
+    lambda: {"metric": "dtw", "window": 0.2},
+    signature=prototypes.MedianLVQ,
+    check=of_known_classes,
+    weight=0.3,
+)
 for name in ("GLVQ", "NearestMean", "MedianLVQ"):
     cls = getattr(prototypes, name)
     options = dict(LVQ) if name == "GLVQ" else {}
