@@ -5,7 +5,7 @@
 Each model is fitted to the archive's training series and asked about at most 300 test series, drawn
 once. Everything runs on one thread; times are processor times, the least of three, in the same
 process. Data sets that are done are read from build/series_prototypes.csv. Writes
-benchmarks/results/series_prototypes.md and series_prototypes.png.
+series_prototypes.md, .png and _warping.png to benchmarks/results.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from _common import RESULTS, Array, conditions, make_parser, timed, write_page
 from _series_prototypes_page import draw_figure, page
 from contrafact.prototypes import GLVQ, GRLVQ, MedianLVQ, SoftDTW
 from contrafact.prototypes.dissimilarity import nearest_by_dtw
+from contrafact.report import plot_warping
 
 BUNDLED = ("GunPoint", "ItalyPowerDemand", "ArrowHead", "BasicMotions")
 FROM_FOLDER = ("TwoLeadECG", "CBF", "ECG200", "MoteStrain", "Coffee", "Chinatown")
@@ -158,8 +159,24 @@ def main() -> None:
         frame = pd.concat([frame, pd.DataFrame(measure(name, args.data, args.seeds))])
         CACHE.parent.mkdir(exist_ok=True)
         frame.to_csv(CACHE, index=False)
-        write_page("series_prototypes.md", *page(frame, head, WINDOW, ROWS))
-        draw_figure(frame, RESULTS / "series_prototypes.png")
+        write_results(frame, head)
+    write_results(frame, head)
+    draw_warping()
+
+
+def write_results(frame: pd.DataFrame, head: str) -> None:
+    """Write the page and the figure."""
+    write_page("series_prototypes.md", *page(frame, head, WINDOW, ROWS))
+    draw_figure(frame, RESULTS / "series_prototypes.png")
+
+
+def draw_warping() -> None:
+    """Draw one decision on GunPoint: a test series that Euclidean GLVQ gets wrong."""
+    X, y, X_test, y_test = load("GunPoint", None)
+    euclidean, warped, _ = (model.fit(X, y) for model in models(1, 0).values())
+    saved = (euclidean.predict(X_test) != y_test) & (warped.predict(X_test) == y_test)
+    clearest = np.where(saved, warped.margins(X_test), -1).argmax()
+    plot_warping(warped, X_test[clearest], path=RESULTS / "series_prototypes_warping.png")
 
 
 if __name__ == "__main__":

@@ -874,6 +874,15 @@ door(
     words=("features", "rows", "label"),
 )
 door(
+    "report.plot_warping",
+    report.plot_warping,
+    lambda: {"model": _warped(), "x": SERIES[0].copy(), "classes": tuple(_warped().classes_)},
+    arrays=("x",),
+    labels=("classes",),
+    weight=0.05,
+    words=("X", "features", "rows", "label"),
+)
+door(
     "report.plot_projection",
     report.plot_projection,
     lambda: {"model": _gmlvq(), "X": X.copy(), "y": Y.copy()},
@@ -902,6 +911,11 @@ door(
     weight=0.05,
     words=("row",),
 )
+
+
+@cache
+def _warped():
+    return prototypes.MedianLVQ(metric="dtw").fit(SERIES, SERIES_Y)
 
 
 @cache

@@ -263,6 +263,13 @@ def test_what_cannot_be_is_refused(bumps, model, message):
         model.fit(*bumps)
 
 
+def test_a_smoothing_that_loses_everything_is_refused(bumps):
+    with pytest.raises(
+        ValueError, match=r"gamma=100000000.0 is more than 1e\+06 times the mean var"
+    ):
+        GLVQ(distance_fn=SoftDTW(1e8)).fit(*bumps)
+
+
 def test_images_are_refused():
     images = np.random.default_rng(0).normal(size=(6, 1, 4, 4))
     with pytest.raises(ValueError, match=r"SoftDTW compares series .* got shape \(1, 4, 4\)"):

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from .layers import Custom, Euclidean
 from .losses import class_scores
-from .soft_dtw import SoftDTW
+from .soft_dtw import WarpedDistance, band_width
 
 if TYPE_CHECKING:
     from .median import MedianLVQ
@@ -55,5 +55,6 @@ def _distance(model: MedianLVQ) -> Callable[[Tensor], Tensor]:
     gamma = 0.0
     if model.metric == "soft_dtw":
         gamma = (model.metric_params or {}).get("gamma", 1.0)
-    function = SoftDTW(gamma, model.window).between(model.shape_, variance=1.0)
+    length = model.shape_[-1]
+    function = WarpedDistance(length, band_width(model.window, length), gamma)
     return Custom(prototypes, function).requires_grad_(False)

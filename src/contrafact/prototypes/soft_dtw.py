@@ -15,6 +15,8 @@ from .option_rules import BAND
 
 #: γ where none is given, as a share of the mean variance of the training data
 DEFAULT_GAMMA = 0.1
+#: largest γ, as a multiple of it
+LARGEST_GAMMA = 1e6
 
 
 @dataclass(frozen=True)
@@ -66,12 +68,12 @@ class SoftDTW:
     --------
     >>> import numpy as np
     >>> from contrafact.prototypes import GLVQ
-    >>> t, start = np.arange(20), np.arange(2, 14)[:, None]
-    >>> y = np.arange(12) % 2
-    >>> X = ((t >= start) & (t < start + 3 + y[:, None])) * (1.0 - 0.3 * y[:, None])
-    >>> model = GLVQ(distance_fn=SoftDTW(window=0.5), max_iter=20, random_state=0).fit(X, y)
-    >>> model.prototypes_.shape, float(model.score(X, y))
-    ((2, 20), 1.0)
+    >>> y = np.arange(20) % 2
+    >>> shift = np.random.default_rng(0).uniform(-0.2, 0.2, size=(20, 1))
+    >>> X = np.sin(2 * np.pi * (1 + y[:, None]) * (np.linspace(0, 1, 30) + shift))
+    >>> model = GLVQ(distance_fn=SoftDTW(window=0.2), max_iter=20, random_state=0).fit(X, y)
+    >>> model.prototypes_.shape, model.score(X, y) > 0.9
+    ((2, 30), True)
     """
 
     gamma: float | None = None
@@ -106,6 +108,11 @@ class SoftDTW:
                 f"X: SoftDTW compares series (n, channels, length), got shape {shape} of one."
             )
         gamma = DEFAULT_GAMMA * variance if self.gamma is None else float(self.gamma)
+        if gamma > LARGEST_GAMMA * variance:
+            raise ValueError(
+                f"SoftDTW: gamma={self.gamma} is more than {LARGEST_GAMMA:g} times the mean "
+                f"variance of X, {variance:.3g}: distances would be lost in rounding."
+            )
         return WarpedDistance(shape[-1], band_width(self.window, shape[-1]), gamma)
 
 

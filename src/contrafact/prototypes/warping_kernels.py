@@ -98,6 +98,51 @@ def fill_dtw(
 
 
 @compiled
+def cheapest_path(x: Floats, w: Floats, importance: Floats, band: int) -> Ints:
+    """Find the path of DTW with costs ½(importance_i + importance_j) ‖x_i − w_j‖².
+
+    Parameters
+    ----------
+    x, w : arrays of shape (channels, length)
+        Series.
+    importance : array of shape (length,)
+        Weight of each time step.
+    band : int
+        Largest |i − j|.
+
+    Returns
+    -------
+    int array of shape (steps, 2)
+        The pairs of time steps (i, j), from the first to the last.
+    """
+    length = x.shape[1]
+    s = np.full((length + 1, length + 1), np.inf)
+    s[0, 0] = 0.0
+    cost = np.empty(length)
+    for i in range(length):
+        first = max(0, i - band)
+        last = min(length, i + band + 1)
+        fill_costs(x, w, i, first, last, cost)
+        for j in range(first, last):
+            weight = (importance[i] + importance[j]) / 2
+            s[i + 1, j + 1] = weight * cost[j] + min(s[i, j], s[i, j + 1], s[i + 1, j])
+    path = np.empty((2 * length - 1, 2), np.intp)
+    i = j = length
+    steps = 0
+    while i > 0:
+        steps += 1
+        path[len(path) - steps] = i - 1, j - 1
+        least = min(s[i - 1, j - 1], s[i - 1, j], s[i, j - 1])
+        if s[i - 1, j - 1] == least:
+            i, j = i - 1, j - 1
+        elif s[i - 1, j] == least:
+            i -= 1
+        else:
+            j -= 1
+    return path[len(path) - steps :]
+
+
+@compiled
 def fill_nearest(
     x: Floats,
     w: Floats,
