@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
+from ..data.arrays import read_array
 from ..prototypes.alignment import alignment_path
 from ..prototypes.estimator import Array, PrototypeClassifier
 from .canvas import TitleLine, check_path, save_figure, titled_figure
@@ -67,7 +68,7 @@ def plot_warping(
         raise ValueError(
             f"plot_warping: the prototypes of this {type(model).__name__} are no series."
         )
-    row = model._check_instances(np.asarray(x)[None])
+    row = model._check_instances(read_array(x, "x")[None])
     series = row.reshape(-1, model.shape_[-1])
     d = model.distances(row)[0]
     nearest = [_nearest_of(model, d, label) for label in _two_classes(model, d, classes)]
