@@ -166,6 +166,8 @@ def main() -> None:
 
 def write_results(frame: pd.DataFrame, head: str) -> None:
     """Write the page and the figure."""
+    whole = ["per_class", "seed", "train", "test", "classes"]
+    frame = frame.astype(dict.fromkeys(whole, int))
     write_page("series_prototypes.md", *page(frame, head, WINDOW, ROWS))
     draw_figure(frame, RESULTS / "series_prototypes.png")
 
