@@ -98,8 +98,8 @@ def page(frame: pd.DataFrame, head: str, window: float, rows: int) -> list[str]:
         f"Archive's split, at most {rows} test series drawn once; training/test series, channels × "
         f"length: {sizes}. Sakoe-Chiba band of {window:g} of the length wherever there is warping. "
         f"Gradient models: defaults, mean of {seeds} seeds; the others have no seed. `SoftDTW` "
-        "with its default γ, a tenth of the mean variance. Other work ran on the machine; times are "
-        "processor times of one process.",
+        "with its default γ, a tenth of the mean variance. Other work ran on the machine; times "
+        "are processor times of one process.",
         "",
         in_short(frame),
         "",
