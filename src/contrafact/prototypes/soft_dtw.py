@@ -233,6 +233,9 @@ def soft_dtw(
     Tensor of shape (p,)
         s of each pair, with gradients in x, w and importance.
     """
+    if not torch.is_grad_enabled():
+        # Inside of `forward` it is not known whether a gradient will be asked for.
+        x, w, importance = x.detach(), w.detach(), importance.detach()
     s: Tensor = _SoftDTW.apply(x, w, importance, first, second, band, gamma)  # type: ignore[no-untyped-call]
     return s
 
