@@ -31,9 +31,9 @@ class SoftDTW:
 
         d(x, w) = max(0, s_γ(x, w) − ½ s_γ(x, x) − ½ s_γ(w, w)).
 
-    s_γ itself is negative for series that are alike; d is 0 for equal ones, as GLVQ needs. That it
-    is never below 0 is proved for other costs and was never seen to fail for this one (Blondel et
-    al.); the maximum makes sure. For γ → 0 it is DTW with squared costs.
+    s_γ itself is negative for series that are alike; d is 0 for equal ones, as GLVQ needs. That
+    the difference is at least 0 is proved under conditions on the cost (Blondel et al.); the
+    maximum makes sure for any. For γ → 0 it is DTW with squared costs.
 
     Pass it as `distance_fn` of GLVQ, LVQ1, LVQ21, RSLVQ or CELVQ. GRLVQ, and the last two with
     metric="relevance", also learn a relevance λ_t of each time step, λ ≥ 0 and Σλ = 1: then
