@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo explore test quick compat fuzz browser lint types check docs lock audit dist sbom bench-believable bench-bills bench-explorer bench-first bench-gradient bench-guides bench-kills bench-latent bench-lmo bench-memory bench-optimality bench-prototypes bench-references bench-robust bench-scale bench-search bench-sensitivity bench-service bench-tables bench-tables-requests bench-tscfeval bench-visual clean
+.PHONY: demo explore test quick compat fuzz browser lint types check docs lock audit dist sbom bench-believable bench-bills bench-explorer bench-first bench-gradient bench-guides bench-kills bench-latent bench-lmo bench-memory bench-optimality bench-prototypes bench-references bench-robust bench-scale bench-search bench-sensitivity bench-series-prototypes bench-service bench-tables bench-tables-requests bench-tscfeval bench-visual clean
 
 # Every file is checked against the hashes in requirements.lock. Where the index serves other builds of the same
 # versions: make demo LOCK=constraints.txt
@@ -145,6 +145,10 @@ benchmarks/.venv-prosemble/.installed: pyproject.toml constraints.txt
 # PART=accuracy, median or speed renews one section of the results.
 bench-prototypes: benchmarks/.venv-prosemble/.installed
 	benchmarks/.venv-prosemble/bin/python benchmarks/prototypes.py $(if $(PART),--part $(PART))
+
+# DATA=folder adds the data sets found there.
+bench-series-prototypes: .venv/.installed
+	OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(BIN)/python benchmarks/series_prototypes.py $(if $(DATA),--data $(DATA))
 
 bench-robust: .venv/.installed
 	$(BIN)/python benchmarks/robust_training.py

@@ -484,6 +484,26 @@ for name in ("MedianLVQ", "NearestMean"):
         check=of_known_classes,
         weight=0.5,
     )
+door(
+    "prototypes.SoftDTW",
+    lambda **options: (
+        prototypes.GLVQ(distance_fn=prototypes.SoftDTW(**options), **LVQ)
+        .fit(SERIES, SERIES_Y)
+        .predict(SERIES)
+    ),
+    lambda: {"gamma": 0.1, "window": 0.5},
+    signature=prototypes.SoftDTW,
+    check=of_known_classes,
+    weight=0.3,
+)
+door(
+    "prototypes.MedianLVQ, series",
+    lambda **options: prototypes.MedianLVQ(**options).fit(SERIES, SERIES_Y).predict(SERIES),
+    lambda: {"metric": "dtw", "window": 0.2},
+    signature=prototypes.MedianLVQ,
+    check=of_known_classes,
+    weight=0.3,
+)
 for name in ("GLVQ", "NearestMean", "MedianLVQ"):
     cls = getattr(prototypes, name)
     options = dict(LVQ) if name == "GLVQ" else {}
@@ -854,6 +874,15 @@ door(
     words=("features", "rows", "label"),
 )
 door(
+    "report.plot_warping",
+    report.plot_warping,
+    lambda: {"model": _warped(), "x": SERIES[0].copy(), "classes": tuple(_warped().classes_)},
+    arrays=("x",),
+    labels=("classes",),
+    weight=0.05,
+    words=("X", "features", "rows", "label"),
+)
+door(
     "report.plot_projection",
     report.plot_projection,
     lambda: {"model": _gmlvq(), "X": X.copy(), "y": Y.copy()},
@@ -882,6 +911,11 @@ door(
     weight=0.05,
     words=("row",),
 )
+
+
+@cache
+def _warped():
+    return prototypes.MedianLVQ(metric="dtw").fit(SERIES, SERIES_Y)
 
 
 @cache

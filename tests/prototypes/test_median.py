@@ -8,7 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
-from aeon.distances import dtw_pairwise_distance
+from aeon.distances import dtw_pairwise_distance, msm_pairwise_distance
 from reference_swap import Glvq, Rslvq, Sigmoid, candidates_for, reference_swap, set_cost
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
@@ -19,6 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import contrafact as cf
 from contrafact.prototypes.median import MedianLVQ
 from contrafact.prototypes.swap import SwapSearch
 from contrafact.prototypes.swap_columns import EuclideanColumns
@@ -144,6 +145,28 @@ def test_dtw(series):
     assert lifted.prototypes_.shape == (2, 1, 40)
     np.testing.assert_array_equal(lifted.prototype_indices_, model.prototype_indices_)
     np.testing.assert_array_equal(lifted.predict(X[:, None]), model.predict(X))
+
+
+@pytest.mark.parametrize("window", [None, 0.1])
+def test_pruning_does_not_change_predictions(series, window):
+    X, y = series
+    model = MedianLVQ(6, metric="dtw", window=window).fit(X[::2], y[::2])
+    queries = np.concatenate([X, X + 0.2 * np.random.default_rng(0).normal(size=X.shape)])
+    plain = super(MedianLVQ, model).predict(queries)
+    np.testing.assert_array_equal(model.predict(queries), plain)
+
+
+def test_other_elastic_metrics(series):
+    X, y = series
+    model = MedianLVQ(metric="msm", window=0.2, metric_params={"c": 0.2}).fit(X, y)
+    D = msm_pairwise_distance(X, window=0.2, c=0.2)
+    assert set_cost(D, y, model.prototype_indices_, Sigmoid()) == pytest.approx(model.cost_)
+    np.testing.assert_allclose(model.distances(X), D[:, model.prototype_indices_])
+    assert not cf.as_classifier(model).differentiable
+    other = clone(model).set_params(metric_params={"c": 2.0}).fit(X, y)
+    assert np.abs(other.distances(X) - model.distances(X)).max() > 0.1
+    with pytest.raises(ValueError, match="metric_params holds 'g'; metric='msm' takes 'c', 'ind"):
+        MedianLVQ(metric="msm", metric_params={"g": 1.0}).fit(X, y)
 
 
 def test_dtw_sees_what_euclid_does_not(series):

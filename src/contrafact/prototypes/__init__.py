@@ -15,6 +15,7 @@ from .penalties import (
 from .regularizers import Diversity, Orthogonality, RelevanceFloor, SparseRelevance
 from .robustness import robustness_radius
 from .soft import CELVQ, RSLVQ
+from .soft_dtw import SoftDTW
 
 __all__ = [
     "CELVQ",
@@ -32,6 +33,7 @@ __all__ = [
     "Orthogonality",
     "PrototypeMemory",
     "RelevanceFloor",
+    "SoftDTW",
     "SparseRelevance",
     "elastic_net_proximal",
     "orthogonality_loss",

@@ -17,6 +17,7 @@ from .estimator import Array
 from .gradient_rules import accept_old_names
 from .layers import DistanceFunction, Euclidean, call_distance, squared_distance
 from .lvq import GLVQ
+from .soft_dtw import SoftDTW
 from .training_rows import Scaling
 
 #: default networks, by the number of axes of an instance
@@ -198,10 +199,20 @@ class DeepLVQ(GLVQ):
         return 1.0
 
     @override
+    def _check_combinations(self, validated: bool) -> None:
+        super()._check_combinations(validated)
+        if isinstance(self.distance_fn, SoftDTW):
+            raise ValueError(
+                "distance_fn=SoftDTW(...) compares series; the space of a network has no time. "
+                "Use GLVQ, GRLVQ, RSLVQ or CELVQ."
+            )
+
+    @override
     def _make_layer(self, prototypes: Tensor, scaling: Scaling) -> Euclidean:
         if "backbone" in self.frozen:
             self._network.requires_grad_(False)
         function = squared_distance if self.distance_fn is None else self.distance_fn
+        assert not isinstance(function, SoftDTW)
         return Embedded(prototypes, self._network, self.shape_, self.cosine, function=function)
 
     @override

@@ -21,11 +21,13 @@ from .gradient_rules import GRADIENT_RULES, OLD_NAMES, accept_old_names, check_c
 from .initial import Init, MakePrototypes, initial_prototypes
 from .layer_training import LayerTraining
 from .layered import LayeredClassifier
-from .layers import Custom, DistanceFunction, Euclidean, make_layer
+from .layers import DistanceFunction, Euclidean, make_layer
 from .regularizers import Regularizer
 from .schedules import Scheduler
+from .soft_dtw import SoftDTW
 from .temperature import likely_temperature
 from .training_rows import Examples, Scaling, TrainingRows
+from .warped_layers import distance_layer
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
@@ -95,10 +97,10 @@ class GradientLVQ(LayeredClassifier):
         Called with the curves so far after each epoch; a true answer ends the training.
     regularizers : tuple of Regularizer, default=()
         Terms from `contrafact.prototypes`, e.g. (Diversity(0.01),).
-    distance_fn : function of two Tensors, optional
+    distance_fn : function of two Tensors or SoftDTW, optional
         From rows (n, features) and prototypes (K, features), in your units, to what takes the
         place of the squared distances (n, K), at least 0 and differentiable; for models without a
-        learned metric. DeepLVQ calls it in the space of its network.
+        learned metric. DeepLVQ calls it in the space of its network. `SoftDTW` is for series.
     tol : float, optional
         Stop when the mean loss of an epoch differs from the last by less; default: never.
     temperature : float, optional
@@ -146,7 +148,7 @@ class GradientLVQ(LayeredClassifier):
     mixed_precision: bool | Literal["bfloat16", "float16"] = False
     callbacks: tuple[Callable[[History], bool | None], ...] = ()
     regularizers: tuple[Regularizer, ...] = ()
-    distance_fn: DistanceFunction | None = None
+    distance_fn: DistanceFunction | SoftDTW | None = None
     tol: float | None = None
     temperature: float | None = None
     dtype: Literal["float32", "float64"] = "float64"
@@ -187,10 +189,11 @@ class GradientLVQ(LayeredClassifier):
 
     def _make_layer(self, prototypes: Tensor, scaling: Scaling) -> Euclidean:
         """Build the layer to train, at its start."""
+        kind, rank = self._metric()
         if self.distance_fn is not None:
             origin = torch.from_numpy(scaling.center).to(prototypes)
-            return Custom(prototypes, self.distance_fn, origin, scaling.spread)
-        kind, rank = self._metric()
+            shape = self.shape_
+            return distance_layer(self.distance_fn, prototypes, origin, scaling.spread, shape, kind)
         return make_layer(kind, rank, prototypes)
 
     def _embed(self, x: Tensor) -> Tensor:

@@ -8,12 +8,13 @@ import torch
 
 from ..deprecation import renamed_parameters
 from ..nn.option_rules import DEVICE_NAME
-from ..validation import Boolean, Function, Integer, Nothing, OneOf, Real, Rule, Satisfies
+from ..validation import Boolean, Function, Instance, Integer, Nothing, OneOf, Real, Rule, Satisfies
 from .descent import OPTIMIZERS, check_lookahead
 from .initial import INITS, check_init
 from .option_rules import CALLBACKS, CLASS_WEIGHT, COUNTS, EPOCHS, NAMED, SEED, is_named
 from .regularizers import Regularizer
 from .schedules import SCHEDULES, check_schedule
+from .soft_dtw import SoftDTW
 
 if TYPE_CHECKING:
     from .gradient import GradientLVQ
@@ -67,7 +68,7 @@ GRADIENT_RULES: dict[str, Rule] = {
     "mixed_precision": Boolean() | OneOf("bfloat16", "float16"),
     "callbacks": CALLBACKS,
     "regularizers": Satisfies(_are_regularizers, "a tuple of Regularizer objects"),
-    "distance_fn": Function("rows", "prototypes") | Nothing(),
+    "distance_fn": Function("rows", "prototypes") | Instance(SoftDTW, "a SoftDTW") | Nothing(),
     "tol": Real(at_least=0) | Nothing(),
     "temperature": Real(above=0) | Nothing(),
     "dtype": OneOf("float32", "float64"),
@@ -108,6 +109,11 @@ def check_combinations(model: GradientLVQ, validated: bool) -> None:
         raise ValueError(f"accumulate={model.accumulate} needs a batch_size.")
     if model.mixed_precision and model.dtype != "float32":
         raise ValueError(f"mixed_precision={model.mixed_precision!r} needs dtype='float32'.")
+    if model.mixed_precision and isinstance(model.distance_fn, SoftDTW):
+        raise ValueError(
+            f"mixed_precision={model.mixed_precision!r} has no effect on distance_fn=SoftDTW(...), "
+            "which is computed in double precision."
+        )
     for term in model.regularizers:
         changes_metric = type(term).after_step is not Regularizer.after_step
         if changes_metric and ("metric" in model.frozen or model.ema is not None):

@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from ..data.arrays import for_torch
 from .estimator import Array, PrototypeClassifier
-from .layers import Custom, Euclidean
+from .layers import Euclidean
 from .losses import class_scores
 
 
@@ -43,8 +43,11 @@ class LayeredClassifier(PrototypeClassifier):
             Ω; one per prototype where every prototype has its own; None: plainly Euclidean.
         """
         check_is_fitted(self)
-        if isinstance(self.layer_, Custom):
-            raise TypeError(f"{type(self).__name__} with a distance_fn has no linear metric.")
+        if not self.layer_.is_linear:
+            raise TypeError(
+                f"{type(self).__name__} with a distance_fn has no linear metric, as exact "
+                "counterfactuals and radii need; methods that use gradients, like SVCE, take it."
+            )
         for name in self.layer_.metric_parameters:
             values = getattr(self.layer_, name).detach().cpu().numpy()
             if values.ndim == 1:

@@ -27,6 +27,8 @@ class Euclidean(nn.Module):
     """
 
     center: Tensor
+    #: whether d is ‖Ω(x − w)‖² for some Ω
+    is_linear: bool = True
     #: names of the parameters besides the prototypes
     metric_parameters: tuple[str, ...] = ()
 
@@ -176,6 +178,8 @@ class Custom(Euclidean):
     scale : float, default=1.0
         See `origin`.
     """
+
+    is_linear = False
 
     def __init__(
         self,

@@ -16,6 +16,7 @@ from .estimator import Array
 from .gradient import GradientLVQ
 from .gradient_rules import accept_old_names
 from .layers import Euclidean
+from .soft_dtw import SoftDTW
 
 
 def same_class(labels: Tensor, t: Tensor) -> Tensor:
@@ -218,10 +219,12 @@ class WithMetric(GradientLVQ):
     def _check_combinations(self, validated: bool) -> None:
         super()._check_combinations(validated)
         kind, rank = self._metric()
-        if self.distance_fn is not None and kind != "euclidean":
+        weighted = kind == "relevance" and isinstance(self.distance_fn, SoftDTW)
+        if self.distance_fn is not None and kind != "euclidean" and not weighted:
             raise ValueError(
                 "distance_fn needs a model without a learned metric: LVQ1, LVQ21, GLVQ, DeepLVQ, "
-                "or RSLVQ and CELVQ with metric='euclidean'."
+                "or RSLVQ and CELVQ with metric='euclidean'; SoftDTW also takes metric='relevance' "
+                "and GRLVQ."
             )
         if self.metric_learning_rate is not None and kind == "euclidean":
             raise ValueError(
@@ -252,6 +255,8 @@ class GRLVQ(WithMetric, GLVQ):
 
         d(x, w) = Σ_j λ_j (x_j − w_j)²,    λ ≥ 0,  Σλ = 1
 
+    With distance_fn=SoftDTW(...), λ_t is the relevance of a time step, as told there.
+
     Parameters
     ----------
     n_prototypes : int or dict from label to int, default=1
@@ -263,7 +268,7 @@ class GRLVQ(WithMetric, GLVQ):
 
     Attributes
     ----------
-    relevances_ : array of shape (D,)
+    relevances_ : array of shape (D,), or (length,) for SoftDTW
         λ.
 
     References

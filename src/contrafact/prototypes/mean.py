@@ -12,11 +12,14 @@ from typing_extensions import Self, override
 
 from ..data.dataset import as_labels
 from ..validation import Nothing, OneOf, Real, Rule
-from .dissimilarity import ELASTIC, as_series, elastic_distances
+from .dissimilarity import as_series, elastic_distances
 from .estimator import Array
 from .layered import LayeredClassifier
 from .layers import Euclidean, Matrix
 from .option_rules import BAND
+
+#: metrics of series that have a mean to measure from
+ELASTIC = ("dtw", "soft_dtw")
 
 
 @dataclass(eq=False, repr=False)

@@ -12,18 +12,22 @@ import torch
 from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor
 from typing_extensions import Self, override
 
 from ..data.arrays import as_real
 from ..nn.loop import History
-from ..process_state import keeping_threads
 from ..validation import Function, Integer, Nothing, OneOf, Real, Rule
+from .dissimilarity import (
+    ELASTIC_OPTIONS,
+    as_series,
+    check_metric_options,
+    elastic_distances,
+    nearest_by_dtw,
+)
 from .estimator import Array, Counts, PrototypeClassifier, generator
-from .layers import Euclidean
-from .losses import class_scores
 from .median_start import given_samples
-from .option_rules import BAND, CALLBACKS, CLASS_WEIGHT, COUNTS, EPOCHS, SEED
+from .median_twin import median_twin
+from .option_rules import BAND, CALLBACKS, CLASS_WEIGHT, COUNTS, EPOCHS, NAMED, SEED
 from .temperature import likely_temperature
 from .training_rows import TrainingRows
 
@@ -53,9 +57,11 @@ class MedianLVQ(PrototypeClassifier):
     n_prototypes : int or dict from label to int, default=1
         Prototypes per class. They are at different places, so a class with fewer different points
         has fewer.
-    metric : {"euclidean", "dtw", "precomputed"} or function, default="euclidean"
-        Euclidean distance (not squared), dynamic time warping of series, X as a matrix D with
-        D[i, j] the dissimilarity from sample i to training sample j, or a function of two
+    metric : str or function, default="euclidean"
+        "euclidean": the Euclidean distance (not squared); of series "dtw", dynamic time warping,
+        "soft_dtw", its divergence with γ = 1 (see `SoftDTW`), or aeon's "ddtw", "wdtw", "wddtw",
+        "adtw", "erp", "edr", "lcss", "msm" or "twe"; "precomputed": X as a matrix D
+        with D[i, j] the dissimilarity from sample i to training sample j; or a function of two
         instances, called for all pairs.
     objective : {"sigmoid", "glvq", "rslvq"}, default="sigmoid"
         "sigmoid": f(μ) = βμ/√(1 + β²μ²), β = 7, close to counting errors; "glvq":
@@ -69,7 +75,7 @@ class MedianLVQ(PrototypeClassifier):
         mean d⁺ at the start for "rslvq", else the one under which the training labels are most
         probable.
     window : float, optional
-        Sakoe-Chiba band of DTW, as a fraction of the length; default: no band.
+        Sakoe-Chiba band of the metrics of series, as a fraction of the length; default: no band.
     max_sweeps : int, default=100
         Largest number of rounds over the prototypes.
     random_state : int or RandomState, optional
@@ -86,6 +92,10 @@ class MedianLVQ(PrototypeClassifier):
         which has one way to start, are drawn as "kmeans++" does.
     callbacks : tuple of functions, default=()
         Called with {"train_loss": costs so far} after each round; a true answer ends the search.
+    metric_params : dict, optional
+        Parameters of a metric of series by name, those of aeon: `gamma` of "soft_dtw", `g` of
+        "wdtw", "wddtw" and "erp", `warp_penalty` of "adtw", `epsilon` of "edr" and "lcss",
+        `c` and `independent` of "msm", `nu` and `lmbda` of "twe"; default: those of aeon.
 
     Attributes
     ----------
@@ -104,6 +114,10 @@ class MedianLVQ(PrototypeClassifier):
     -----
     There is no learning rate, schedule or patience: every swap lowers the cost as far as one swap
     can, and the search ends where none does, so there is nothing to tune or to wait for.
+
+    `predict` with "dtw" skips prototypes that lower bounds rule out (LB_Kim, LB_Keogh) and leaves
+    off where the best is exceeded; its answers are those of `distances`. The gradients that
+    explainers get with "dtw" are along the cheapest path.
 
     References
     ----------
@@ -124,7 +138,8 @@ class MedianLVQ(PrototypeClassifier):
     squared = False
     rules: ClassVar[Mapping[str, Rule]] = {
         "n_prototypes": COUNTS,
-        "metric": OneOf("euclidean", "dtw", "precomputed") | Function("one row", "another"),
+        "metric": OneOf("euclidean", "precomputed", *ELASTIC_OPTIONS)
+        | Function("one row", "another"),
         "objective": OneOf("sigmoid", "glvq", "rslvq"),
         "init": OneOf("greedy", "kmeans++", "random"),
         "temperature": Real(above=0) | Nothing(),
@@ -136,13 +151,13 @@ class MedianLVQ(PrototypeClassifier):
         "max_sweeps": EPOCHS,
         "callbacks": CALLBACKS,
         "random_state": SEED,
+        "metric_params": NAMED,
     }
 
     def __init__(
         self,
         n_prototypes: Counts = 1,
-        metric: Literal["euclidean", "dtw", "precomputed"]
-        | Callable[[Array, Array], float] = "euclidean",
+        metric: str | Callable[[Array, Array], float] = "euclidean",
         objective: Literal["sigmoid", "glvq", "rslvq"] = "sigmoid",
         init: Literal["greedy", "kmeans++", "random"] = "greedy",
         temperature: float | None = None,
@@ -154,6 +169,7 @@ class MedianLVQ(PrototypeClassifier):
         tol: float = 0.0,
         n_init: int = 1,
         callbacks: tuple[Callable[[History], bool | None], ...] = (),
+        metric_params: Mapping[str, Any] | None = None,
     ) -> None:
         self.n_prototypes = n_prototypes
         self.metric = metric
@@ -168,6 +184,7 @@ class MedianLVQ(PrototypeClassifier):
         self.tol = tol
         self.n_init = n_init
         self.callbacks = callbacks
+        self.metric_params = metric_params
 
     def fit(
         self,
@@ -234,10 +251,9 @@ class MedianLVQ(PrototypeClassifier):
         return self
 
     def _check_options(self) -> None:
-        """Check every parameter, and refuse a window that the metric does not use."""
+        """Check every parameter, and refuse those that the metric does not use."""
         self._check_parameters()
-        if self.window is not None and self.metric != "dtw":
-            raise ValueError(f"window={self.window} needs metric='dtw', got {self.metric!r}.")
+        check_metric_options(self.metric, self.window, self.metric_params)
         if self.margin is not None and self.objective == "rslvq":
             raise ValueError(
                 f"margin={self.margin} needs objective='sigmoid' or 'glvq': the likelihood of "
@@ -339,7 +355,6 @@ class MedianLVQ(PrototypeClassifier):
             points = X[chosen].reshape(-1, *self.shape_)
         self.prototypes_ = points
 
-    @keeping_threads()
     def _dissimilarities(
         self,
         X: Array,
@@ -348,17 +363,15 @@ class MedianLVQ(PrototypeClassifier):
         """Compute the dissimilarities (n, m) from X to Y, or to X itself; both are flat."""
         if self.metric == "euclidean":
             return np.asarray(cdist(X, X if Y is None else Y))
-        X = X.reshape(-1, *self.shape_)
-        if Y is not None:
-            Y = Y.reshape(-1, *self.shape_)
         if callable(self.metric):
-            others = X if Y is None else Y
+            X = X.reshape(-1, *self.shape_)
+            others = X if Y is None else Y.reshape(-1, *self.shape_)
             pairs = [[self.metric(x, y) for y in others] for x in X]
             return np.array(pairs, dtype=np.float64)
-        from aeon.distances import pairwise_distance
-
-        distances = pairwise_distance(X, Y, method="dtw", window=self.window)
-        return np.asarray(distances)
+        series = as_series(X, self.shape_)
+        if Y is not None:
+            Y = as_series(Y, self.shape_)
+        return elastic_distances(series, Y, self.metric, self.window, self.metric_params)
 
     def _flat_prototypes(self) -> Array:
         """Return the prototypes as rows (K, features)."""
@@ -370,6 +383,17 @@ class MedianLVQ(PrototypeClassifier):
             return X[:, self.prototype_indices_]
         return self._dissimilarities(X, self._flat_prototypes())
 
+    @override
+    def predict(self, X: Any) -> Array:
+        if self.metric != "dtw":
+            return super().predict(X)
+        check_is_fitted(self)
+        rows = as_series(self._check_instances(X), self.shape_)
+        order = np.argsort(self.prototype_labels_, kind="stable")
+        prototypes = as_series(self._flat_prototypes(), self.shape_)[order]
+        nearest, _ = nearest_by_dtw(rows, prototypes, self.window)
+        return np.asarray(self.prototype_labels_[order][nearest])
+
     def metric_(self) -> None:
         """Return None: the metric is plainly Euclidean, as exact counterfactuals need.
 
@@ -379,7 +403,10 @@ class MedianLVQ(PrototypeClassifier):
             Where the dissimilarity is another one.
         """
         if self.metric != "euclidean":
-            raise TypeError(f"MedianLVQ(metric={self.metric!r}) has no linear metric.")
+            raise TypeError(
+                f"MedianLVQ(metric={self.metric!r}) has no linear metric, as exact "
+                "counterfactuals and radii need."
+            )
 
     def differentiable_twin(self) -> Any:
         """Return a differentiable function with the same probabilities, as `as_classifier` needs.
@@ -388,27 +415,10 @@ class MedianLVQ(PrototypeClassifier):
         -------
         function or None
             From a Tensor of rows (n, features) to logits (n, classes) whose softmax is
-            `predict_proba`; None where the metric is not Euclidean.
+            `predict_proba`; None where the metric has no gradient.
         """
-        if self.metric != "euclidean":
-            return None
         check_is_fitted(self)
-        layer = Euclidean(torch.from_numpy(self._flat_prototypes())).requires_grad_(False)
-        owner = self._owner()
-        n_classes = len(self.classes_)
-        temperature = self.temperature_
-        tiny = torch.finfo(torch.float32).tiny  # the root has no gradient at 0
-
-        def logits(x: Tensor) -> Tensor:
-            distances = layer(x).clamp_min(tiny).sqrt()
-            return class_scores(
-                distances,
-                owner.to(x.device),
-                n_classes,
-                temperature,
-            )
-
-        return logits
+        return median_twin(self)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

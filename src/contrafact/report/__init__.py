@@ -12,6 +12,7 @@ from .plots import plot, plot_many
 from .prototype_plots import plot_projection, plot_prototypes, plot_relevances
 from .rank_plots import plot_critical_difference
 from .saliency_plots import plot_saliency
+from .warping_plots import plot_warping
 
 __all__ = [
     "montage",
@@ -27,6 +28,7 @@ __all__ = [
     "plot_prototypes",
     "plot_relevances",
     "plot_saliency",
+    "plot_warping",
     "write_benchmark",
     "write_report",
 ]

@@ -50,7 +50,7 @@ def plot_prototypes(
     Figure
         The figure.
     """
-    _check_model("plot_prototypes", model)
+    check_model("plot_prototypes", model)
     check_path(path)
     shown = getattr(model, "exemplars_", model.prototypes_)
     if shown is None:
@@ -66,8 +66,8 @@ def plot_prototypes(
     return figure
 
 
-def _check_model(owner: str, model: Any) -> None:
-    """Raise unless this is a fitted prototype model."""
+def check_model(owner: str, model: Any) -> None:
+    """Raise unless this is a fitted prototype model; `owner` is who asks."""
     check_parameters(owner, {"model": Instance(PrototypeClassifier)}, {"model": model})
     if not hasattr(model, "prototypes_"):
         raise ValueError(f"{owner}: model {type(model).__name__} is not fitted; call fit first.")
@@ -162,8 +162,9 @@ def plot_relevances(
 ) -> Figure:
     """Draw how much every feature counts in the learned distance; relevances sum to 1.
 
-    Series have a profile over time for each channel, images a map, rows bars. Of local metrics,
-    the mean over the prototypes is drawn.
+    Series have a profile over time for each channel, or one for all where time steps have
+    relevances (`SoftDTW`), images a map, rows bars. Of local metrics, the mean over the prototypes
+    is drawn.
 
     Parameters
     ----------
@@ -195,7 +196,7 @@ def plot_relevances(
     if len(shape) == 3:
         figure = _plot_relevance_map(relevances.reshape(shape))
     elif len(shape) == 2:
-        figure = _plot_relevance_profiles(relevances.reshape(shape))
+        figure = _plot_relevance_profiles(relevances.reshape(-1, shape[-1]))
     else:
         known_names = names or getattr(model, "feature_names_in_", None)
         figure = _plot_relevance_bars(relevances, known_names, most)
@@ -291,7 +292,7 @@ def plot_projection(
     Figure
         The figure.
     """
-    _check_model("plot_projection", model)
+    check_model("plot_projection", model)
     check_path(path)
     X, y = _read_data(model, X, y)
     rows = X.reshape(len(X), -1)
