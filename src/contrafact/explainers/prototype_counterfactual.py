@@ -17,10 +17,17 @@ from ..models.classifier import Array
 from ..prototypes.robustness import decision_radius
 from ..search import smallest_level
 from ..validation import OneOf
-from .support.displacements import choose_shortest, displace, least_of_group, length
+from .support.displacements import (
+    choose_shortest,
+    displace,
+    kth_of_group,
+    least_of_group,
+    length,
+)
 from .support.explainer import Explainer
 from .support.feasible_guides import feasible_guides, table_limits
 from .support.leads import Leads
+from .support.prototype_branching import close_gaps
 from .support.prototype_confidence import Confidence, solve_confident
 from .support.prototype_linearization import solve_linearized
 from .support.prototype_model import unwrap_prototype_model
@@ -272,6 +279,9 @@ class PrototypeCounterfactual(Explainer):
         pairs = pairs.attach(prototype=prototype)
         problems = Problems.of(pairs)
         needed = self._solve(problems, leads.needed)
+        if self.prototypes_.is_local and self.norm == "l2":
+            farthest = kth_of_group(length(needed.delta, self.norm), position, tasks.k)
+            needed = close_gaps(self.prototypes_, problems, needed, farthest, leads.needed)
         enough = self._solve(problems, leads.enough) if leads.differ else needed
         if leads.differ and not self.prototypes_.is_local:
             assert confidence is not None and self.temperature_ is not None
