@@ -61,9 +61,11 @@ class PrototypeCounterfactual(Explainer):
 
     and each problem is solved exactly, bounds and frozen values included; a dual solution proves
     it. Where every prototype has its own metric, the set is curved: it is linearized again and
-    again, and the search ends at a point that no small change improves. The conditions taken one by
-    one have exact distances in l2, whose largest is the lower bound: the result is certified where
-    a single one of them decides, and otherwise the gap says how much shorter it could be.
+    again, until no small change improves the point. In l2, branch and bound then shortens it and
+    raises a lower bound until the two meet: by pairs of prototypes, then by the dual of all
+    conditions together, then by cutting what is left into boxes. Where its limits end it before,
+    and in l1, where the bound is that of pairs in l2, the gap says how much shorter the change
+    could be.
 
     Takes the models of `contrafact.prototypes` that have a metric, alone or in a pipeline behind
     scalers. A `confidence` asks for d(x', w_k) − d(x', w_j) large enough, also for instances that

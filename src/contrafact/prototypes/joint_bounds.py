@@ -25,7 +25,7 @@ from torch import Tensor
 MAX_STEPS = 15
 #: μ, as shares of ‖δ‖², where H turns singular; how much of λ is kept to step back from there, and
 #: how much of the way to λ_i = 0 a step may go
-BARRIERS = (1.0, 1e-2, 1e-4, 1e-6, 1e-8)
+BARRIERS = (1.0, 0.1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
 STEP_BACK = 0.9
 NEARER = 0.95
 #: how often a step is made shorter, without and with μ, and by which factor

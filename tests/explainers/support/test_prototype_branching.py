@@ -44,9 +44,8 @@ def closed(found, share=1e-6):
     return found.lower_bound >= (1 - share) * size - 1e-12
 
 
-@pytest.mark.parametrize("seed", [0, 2])
-def test_no_point_of_a_grid_is_nearer_than_the_bound(seed):
-    prototypes, problems = draw(seed)
+def test_no_point_of_a_grid_is_nearer_than_the_bound():
+    prototypes, problems = draw(seed=0)
     before, found = solve(prototypes, problems)
     size = length(found.delta, "l2")
     assert (size <= length(before.delta, "l2").nan_to_num(torch.inf) + 1e-12).all()
@@ -64,7 +63,7 @@ def test_no_point_of_a_grid_is_nearer_than_the_bound(seed):
 
 
 def test_gaps_close_where_single_conditions_leave_them_and_solvers_find_nothing_shorter():
-    prototypes, problems = draw(seed=4, n=12, d=3)
+    prototypes, problems = draw(seed=4, n=8, d=3)
     before, found = solve(prototypes, problems)
     assert closed(before).double().mean() < 0.8
     assert closed(found).all()
@@ -137,7 +136,7 @@ def test_a_solution_is_found_where_none_was_known():
 
 
 def test_batch_equals_loop():
-    prototypes, problems = draw(seed=4, n=6, d=3)
+    prototypes, problems = draw(seed=4, n=4, d=3)
     together = solve(prototypes, problems)[1]
     for i in range(0, len(problems), 2):
         alone = solve(prototypes, problems.take(torch.tensor([i])))[1]
