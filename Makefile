@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo explore test quick compat fuzz browser lint types check docs lock audit dist sbom bench-believable bench-bills bench-explorer bench-first bench-gradient bench-guides bench-kills bench-latent bench-lmo bench-memory bench-optimality bench-prototypes bench-references bench-robust bench-scale bench-search bench-sensitivity bench-series-prototypes bench-service bench-tables bench-tables-requests bench-tscfeval bench-visual clean
+.PHONY: demo explore test quick compat fuzz browser lint types check docs lock audit dist sbom bench-believable bench-bills bench-certified bench-explorer bench-first bench-gradient bench-guides bench-kills bench-latent bench-lmo bench-memory bench-optimality bench-prototypes bench-references bench-robust bench-scale bench-search bench-sensitivity bench-series-prototypes bench-service bench-tables bench-tables-requests bench-tscfeval bench-tsnuc bench-visual clean
 
 # Every file is checked against the hashes in requirements.lock. Where the index serves other builds of the same
 # versions: make demo LOCK=constraints.txt
@@ -122,6 +122,13 @@ bench-kills: .venv/.installed
 # DATA=folder adds the data sets found there.
 bench-latent: .venv/.installed
 	$(BIN)/python benchmarks/latent_methods.py $(if $(DATA),--data $(DATA))
+
+bench-certified: .venv/.installed
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/certified.py
+
+# DATA is a folder with the data sets.
+bench-tsnuc: .venv/.installed
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/tsnuc_nearer.py --data $(DATA)
 
 bench-lmo: .venv/.installed
 	$(BIN)/python benchmarks/lmo.py

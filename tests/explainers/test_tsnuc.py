@@ -94,8 +94,13 @@ def models(linear, fcn, bilstm, forest, rocket):
 
 
 def fitted(model, autoencoder, reference=ITALY, **params):
-    """Quietly: what `fit` warns about has a test of its own."""
-    explainer = cf.TSNUC(**{"autoencoder": autoencoder, "max_epochs": 60, "max_iter": 60, **params})
+    """Quietly: what `fit` warns about has a test of its own.
+
+    Few steps of the second search: many would amplify how batches of another size round.
+    """
+    nearer = None if "preset" in params else 2
+    given = {"autoencoder": autoencoder, "max_epochs": 60, "max_iter": 60, "nearer": nearer}
+    explainer = cf.TSNUC(**{**given, **params})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return explainer.fit(model, reference.X_train, reference.y_train)
@@ -344,7 +349,7 @@ def test_lambda_model_counts_where_slopes_are_used_only(linear, autoencoder):
 @pytest.mark.parametrize("kind", ["linear", "bilstm"])
 def test_slopes_that_are_felt_out_agree_with_exact_ones(models, autoencoder, kind):
     """The model term is made to lead, so that a wrong slope of it would show."""
-    heavy = {"lambda_model": 2.0, "lambda_centroid": 0.1}
+    heavy = {"lambda_model": 2.0, "lambda_centroid": 0.1, "nearer": 0}
     exact, felt = (
         fitted(models[kind], autoencoder, mode=mode, **heavy).explain(X[:12])
         for mode in ("gradient", "zeroth_order")
@@ -466,6 +471,7 @@ PAPER = {
     "noise_std": 1.0,
     "feedback": True,
     "residual": False,
+    "nearer": 0,
     "shorten": False,
     "doubling": 0,  # None would take the library's; 0 is never
     "denoise": False,
@@ -518,6 +524,7 @@ def test_a_row_that_turns_with_noise_is_tried_without(linear, rough):
         "learning_rate": 1e-300,
         "noise_std": 1.0,
         "residual": False,
+        "nearer": 0,
         "shorten": False,
         "max_iter": 100,
     }
@@ -589,6 +596,34 @@ def test_the_edit_is_a_movement_of_the_decoder(linear):
     searched = ~result.info["fallback"]
     assert result.valid.all() and searched.sum() >= 15
     assert (outside[searched] < 1e-6).all()
+
+
+def test_the_second_search_comes_nearer_and_stays_in_the_class(fcn, autoencoder):
+    before = fitted(fcn, autoencoder, nearer=0).explain(X[:20])
+    after = fitted(fcn, autoencoder, nearer=60).explain(X[:20])
+    assert after.valid.all()
+    assert np.array_equal(after.info["fallback"], before.info["fallback"])
+    rmse = [result.evaluate(["rmse"])["rmse"] for result in (before, after)]
+    assert rmse[1].mean() < 0.9 * rmse[0].mean()
+    assert (rmse[1] <= 1.05 * rmse[0]).mean() >= 0.9
+    kept = fitted(fcn, autoencoder, nearer=60).explain(X[:20], confidence=0.9)
+    assert (kept.cf_proba.max(1)[kept.valid] >= 0.9).all()
+
+
+def test_the_second_search_leaves_alternatives_where_they_are(linear, autoencoder):
+    before, after = (fitted(linear, autoencoder, nearer=n).explain(X[:6], k=2) for n in (0, 30))
+    first = np.r_[True, before.source[1:] != before.source[:-1]]
+    assert np.array_equal(before.source, after.source) and not first.all()
+    np.testing.assert_allclose(after.X_cf[~first], before.X_cf[~first], atol=1e-5)
+    assert (rmse(after)[first] < rmse(before)[first]).all()
+
+
+def test_the_second_search_needs_gradients(forest, linear, autoencoder):
+    for model, mode in ((forest, "auto"), (linear, "predict_only")):
+        none, many = (
+            fitted(model, autoencoder, mode=mode, nearer=n).explain(X[:6]) for n in (0, 50)
+        )
+        assert np.array_equal(none.X_cf, many.X_cf)
 
 
 # --- requests -------------------------------------------------------------------------------------
@@ -690,6 +725,7 @@ def test_several_channels_classes_and_wishes_at_once(motions):
         {"noise_std": 0.1},
         {"feedback": True},
         {"residual": False},
+        {"nearer": 0},
         {"shorten": False},
         {"doubling": 2},
         {"skip": True},

@@ -8,10 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import contrafact as cf
 from contrafact.metrics import Reference
-from contrafact.prototypes import GLVQ
+from contrafact.prototypes import GLVQ, LGMLVQ
+from contrafact.report.firmness import with_radius
 from contrafact.report.sentences import outcome, sentence
 
 REACHED = {"proba": [[0.9, 0.1]], "cf_proba": [[0.2, 0.8]]}
@@ -286,3 +290,34 @@ def test_a_prototype_model_says_how_far_other_decisions_are():
         told = re.search(r"No change shorter than ([\d.e-]+) \(Euclidean\)", words)
         radius = float(result.info["robustness_radius"][i])
         assert 0.998 * radius < float(told[1]) <= radius
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_the_page_says_it_of_other_methods_too_given_the_model(scaled, tmp_path):
+    X, y = load_iris(return_X_y=True)
+    prototypes = LGMLVQ(1, max_iter=20, random_state=0)
+    model = make_pipeline(StandardScaler(), prototypes) if scaled else prototypes
+    model.fit(X, y)
+    line = cf.LineSearch().fit(model, X, y).explain(X[::30])
+    exact = cf.PrototypeCounterfactual().fit(model, X, y).explain(X[::30])
+    told = with_radius(line, model)
+    radius = told.info["robustness_radius"]
+    np.testing.assert_allclose(radius, exact.info["robustness_radius"], rtol=1e-9)
+    for i in range(len(told)):
+        words = sentence(told, i)
+        said = re.search(r"this one has length ([\d.]+), ([\d.]+) times that", words)
+        length = np.linalg.norm(line.X_cf[i] - line.X[i])
+        assert float(said[1]) == pytest.approx(length, rel=1e-3)
+        assert float(said[2]) == pytest.approx(length / radius[i], rel=1e-3, abs=0.006)
+    page = line.report(tmp_path / "with.html", model=model).read_text("utf-8")
+    assert "No change shorter than" in page
+    assert "No change shorter than" not in line.report(tmp_path / "not.html").read_text("utf-8")
+
+
+def test_no_radius_is_said_where_the_model_proves_none():
+    X, y = load_iris(return_X_y=True)
+    other = LogisticRegression(max_iter=1000).fit(X, y)
+    result = cf.LineSearch().fit(other, X, y).explain(X[::50])
+    assert with_radius(result, other) is result
+    known = replace(result, info={**result.info, "robustness_radius": np.ones(len(result))})
+    assert with_radius(known, GLVQ(random_state=0).fit(X, y)) is known

@@ -207,6 +207,7 @@ def run_request(request: ExplainRequest, notes: Notes) -> ExplainOutcome:
             results,
             request.report,
             reference=inputs.reference,
+            model=inputs.classifier,
             constraints=constraints,
             command=request.command,
         )

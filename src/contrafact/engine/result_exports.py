@@ -206,6 +206,7 @@ class ResultExports:
         *,
         title: str | None = None,
         reference: Any = None,
+        model: Any = None,
         constraints: Constraints | None = None,
         command: str | None = None,
     ) -> Path:
@@ -219,6 +220,8 @@ class ResultExports:
             Title of the page.
         reference : array, (X, y) or Dataset, optional
             Reference data, for metrics that need them.
+        model : model, optional
+            The model that was explained; a prototype model proves how firm its decisions are.
         constraints : Constraints, optional
             Limits to check the arrays against.
         command : str, optional
@@ -236,6 +239,7 @@ class ResultExports:
             path,
             title=title,
             reference=reference,
+            model=model,
             constraints=constraints,
             command=command,
         )

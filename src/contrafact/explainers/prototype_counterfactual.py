@@ -17,10 +17,17 @@ from ..models.classifier import Array
 from ..prototypes.robustness import decision_radius
 from ..search import smallest_level
 from ..validation import OneOf
-from .support.displacements import choose_shortest, displace, least_of_group, length
+from .support.displacements import (
+    choose_shortest,
+    displace,
+    kth_of_group,
+    least_of_group,
+    length,
+)
 from .support.explainer import Explainer
 from .support.feasible_guides import feasible_guides, table_limits
 from .support.leads import Leads
+from .support.prototype_branching import close_gaps
 from .support.prototype_confidence import Confidence, solve_confident
 from .support.prototype_linearization import solve_linearized
 from .support.prototype_model import unwrap_prototype_model
@@ -54,9 +61,11 @@ class PrototypeCounterfactual(Explainer):
 
     and each problem is solved exactly, bounds and frozen values included; a dual solution proves
     it. Where every prototype has its own metric, the set is curved: it is linearized again and
-    again, and the search ends at a point that no small change improves. The conditions taken one by
-    one have exact distances in l2, whose largest is the lower bound: the result is certified where
-    a single one of them decides, and otherwise the gap says how much shorter it could be.
+    again, until no small change improves the point. In l2, branch and bound then shortens it and
+    raises a lower bound until the two meet: by pairs of prototypes, then by the dual of all
+    conditions together, then by cutting what is left into boxes. Where its limits end it before,
+    and in l1, where the bound is that of pairs in l2, the gap says how much shorter the change
+    could be.
 
     Takes the models of `contrafact.prototypes` that have a metric, alone or in a pipeline behind
     scalers. A `confidence` asks for d(x', w_k) − d(x', w_j) large enough, also for instances that
@@ -272,6 +281,9 @@ class PrototypeCounterfactual(Explainer):
         pairs = pairs.attach(prototype=prototype)
         problems = Problems.of(pairs)
         needed = self._solve(problems, leads.needed)
+        if self.prototypes_.is_local and self.norm == "l2":
+            farthest = kth_of_group(length(needed.delta, self.norm), position, tasks.k)
+            needed = close_gaps(self.prototypes_, problems, needed, farthest, leads.needed)
         enough = self._solve(problems, leads.enough) if leads.differ else needed
         if leads.differ and not self.prototypes_.is_local:
             assert confidence is not None and self.temperature_ is not None

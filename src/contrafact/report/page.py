@@ -19,6 +19,7 @@ from ..metrics import Reference
 from ..validation import FilePath, Instance, Nothing, check_parameters
 from . import sections
 from .comparison import check_same_instances
+from .firmness import with_radius
 from .grammar import shorten
 from .page_metrics import page_scores
 from .payload import payload
@@ -48,6 +49,7 @@ def write_report(
     *,
     title: str | None = None,
     reference: Any = None,
+    model: Any = None,
     constraints: Constraints | None = None,
     command: str | None = None,
 ) -> Path:
@@ -64,6 +66,10 @@ def write_report(
     reference : array or (array, array), optional
         `X` or `(X, y)`, the rows the explainer was fitted to: adds metrics that compare with data,
         and draws the guides that methods followed.
+    model : model, optional
+        The model that was explained. Of a prototype model with a linear metric, alone or behind
+        scalers, the page says for every instance that is not a row of a table how short no change
+        of the decision can be, which is proved, and how long the change shown is.
     constraints : Constraints, optional
         The constraints that were asked for; the page checks every row against them.
     command : str, optional
@@ -99,6 +105,8 @@ def write_report(
             strict=True,
         )
     )
+    if model is not None:
+        results = {name: with_radius(result, model) for name, result in results.items()}
     known = None if reference is None else Reference.read(reference, next(iter(results.values())))
     scores = {name: page_scores(result, known) for name, result in results.items()}
     means = sections.means_by_method(results, scores)

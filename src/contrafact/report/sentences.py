@@ -139,7 +139,7 @@ def evidence(result: Counterfactuals, i: int, known: Reference | None) -> list[s
     told.append(votes_sentence(result, i))
     if "robustness_radius" in result.info:
         radius = float(result.info["robustness_radius"][i])
-        told.append(_radius_sentence(result, radius) if np.isfinite(radius) else "")
+        told.append(_radius_sentence(result, i, radius) if np.isfinite(radius) else "")
     return [words for words in told if words]
 
 
@@ -153,11 +153,24 @@ def votes_sentence(result: Counterfactuals, i: int) -> str:
     return f"{votes} of {counted(size, _member(result))} {verb}." if size else ""
 
 
-def _radius_sentence(result: Counterfactuals, radius: float) -> str:
+def _radius_sentence(result: Counterfactuals, i: int, radius: float) -> str:
     """Say how far the instance is from every other decision, which a prototype model proves."""
     units = ", in units of the schema" if result.table is not None else ""
-    length = number_text(0.9995 * radius)  # four digits, rounded down
-    return f"No change shorter than {length} (Euclidean{units}) makes the model decide otherwise."
+    least = number_text(0.9995 * radius)  # four digits, rounded down
+    said = f"No change shorter than {least} (Euclidean{units}) makes the model decide otherwise"
+    if result.table is not None or radius <= 0:
+        return f"{said}."
+    change = as_numpy(result.X_cf[i]).astype(float) - as_numpy(result.X[i])
+    size = float(np.linalg.norm(change))
+    ratio = _times(size / radius)
+    return f"{said}, which is proved; this one has length {number_text(size)}, {ratio}."
+
+
+def _times(ratio: float) -> str:
+    """Say how many times a bound a length is."""
+    return (
+        f"{number_text(round(ratio, 2))} times that" if ratio >= 1.005 else "within 0.5 % of that"
+    )
 
 
 def _member(result: Counterfactuals) -> str:

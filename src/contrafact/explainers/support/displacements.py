@@ -128,3 +128,27 @@ def least_of_group(values: Tensor, group: Tensor) -> Tensor:
     least = values.new_full(groups.shape, torch.inf)
     least = least.scatter_reduce(0, member, values, "amin")
     return least[member]
+
+
+def kth_of_group(values: Tensor, group: Tensor, k: int) -> Tensor:
+    """Find for every entry the k-th least value of its group.
+
+    Parameters
+    ----------
+    values : Tensor of shape (n,)
+        One value per entry; NaN counts as infinite.
+    group : Tensor of int, shape (n,)
+        Group of each entry.
+    k : int
+        Which value, from 1 on.
+
+    Returns
+    -------
+    Tensor of shape (n,)
+        The values; inf where the group has fewer.
+    """
+    chosen, rank = choose_shortest(values[:, None], "l2", group, k)
+    kth = values.new_full((int(group.max()) + 1 if len(group) else 0,), torch.inf)
+    is_kth = rank == k - 1
+    kth[group[chosen[is_kth]]] = values[chosen[is_kth]]
+    return kth[group]

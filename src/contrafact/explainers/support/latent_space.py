@@ -13,7 +13,7 @@ from ...models.eval_mode import in_eval_mode
 from ...nn.autoencoder_training import fit_autoencoder
 from ...nn.autoencoders import Autoencoder
 from ...numerics import broadcast_rows
-from ...search import Point, smallest_level
+from ...search import Adam, Point, Stop, minimize, smallest_level
 from ...search.gradients import Decode
 
 #: instances encoded or decoded at once
@@ -154,6 +154,51 @@ class LatentSpace:
             )
             x_cf = x + (x_cf - decoded_base).to(x.dtype)
         return tasks.project(x_cf.to(x.dtype))
+
+
+def bring_nearer(
+    tasks: Tasks,
+    decode: Decode,
+    code: Tensor,
+    latent: LatentSpace,
+    steps: int,
+) -> Tensor:
+    """Move codes whose candidates are accepted so that these come nearer to the instances.
+
+        minimize  rms((x' − x) / unit) − 0.1 log P(c | x')   over the code, by Adam
+
+    Parameters
+    ----------
+    tasks : Tasks
+        What the candidates are for.
+    decode : function of (tasks, code)
+        Makes candidates.
+    code : Tensor of shape (n, latent)
+        Codes of accepted candidates.
+    latent : LatentSpace
+        Gives the units of instances, and of codes: a step is a tenth of their spread.
+    steps : int
+        Number of steps.
+
+    Returns
+    -------
+    Tensor of shape (n, latent)
+        The codes of lowest loss among those accepted; as given where there are none.
+    """
+    spread = latent.spread.to(code)
+
+    def decode_scaled(tasks: Tasks, scaled: Tensor) -> Tensor:
+        return decode(tasks, spread * scaled)
+
+    def loss(point: Point) -> Tensor:
+        unit = latent.unit.to(point.x_cf.dtype)
+        change = ((point.x_cf - point.tasks.x) / unit).flatten(1)
+        rms = change.square().mean(1).add(1e-12).sqrt()
+        return rms - 0.1 * point.log_p_target
+
+    stop = Stop(tasks.confidence or 0.0, steps, 0.0, steps, consecutive=False)
+    found = minimize(tasks, code / spread, decode_scaled, loss, Adam(0.1), stop)
+    return torch.where(found.reached[:, None], spread * found.code, code)
 
 
 def shorten(

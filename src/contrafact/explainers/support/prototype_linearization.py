@@ -60,7 +60,7 @@ def solve_linearized(
 
 
 @dataclass(frozen=True)
-class _View:
+class View:
     """Where some displacements have led.
 
     inside : (n,), whether x + δ is nearest to prototype j, with lead and margin.
@@ -71,6 +71,48 @@ class _View:
     inside: Tensor
     room: Tensor
     image: Tensor
+
+
+def look(
+    prototypes: Prototypes,
+    problems: Problems,
+    delta: Tensor,
+    lead: float,
+    margin: float,
+) -> View:
+    """Compute the distances to prototypes with a metric each at displacements (n, D)."""
+    assert prototypes.omega is not None
+    away = (problems.x + delta)[:, None] - prototypes.w  # (n, K, D)
+    image = torch.einsum("krd,nkd->nkr", prototypes.omega, away)
+    distance = image.square().sum(2)
+    own = distance.gather(1, problems.j[:, None])
+    slack = margin * distance.amax(1, keepdim=True)
+    room = distance - own - lead - slack
+    room = torch.where(prototypes.others(problems.j), room, 1)
+    inside = (room >= -slack / 2).all(1)
+    return View(inside, room, image)
+
+
+def first_inside(
+    prototypes: Prototypes,
+    problems: Problems,
+    delta: Tensor,
+    anchor: Tensor,
+    lead: float,
+    margin: float,
+    bisections: int = BISECTIONS,
+) -> Tensor:
+    """Find the first displacement that is inside on the way from `delta` to `anchor`."""
+    low = torch.zeros_like(delta[:, :1])
+    high = torch.ones_like(delta[:, :1])
+    high[look(prototypes, problems, delta, lead, margin).inside] = 0
+    for _ in range(bisections):
+        middle = (low + high) / 2
+        trial = torch.lerp(delta, anchor, middle)
+        inside = look(prototypes, problems, trial, lead, margin).inside[:, None]
+        low = torch.where(inside, low, middle)
+        high = torch.where(inside, middle, high)
+    return torch.lerp(delta, anchor, high)
 
 
 class _Linearization:
@@ -165,42 +207,17 @@ class _Linearization:
         is_open = share[:, 0] > LEAST_SHARE
         return open_[is_open]
 
-    def _look(self, delta: Tensor, which: Tensor) -> _View:
+    def _look(self, delta: Tensor, which: Tensor) -> View:
         """Compute distances at displacements of some problems."""
-        problems = self.problems.take(which)
-        moved = problems.x + delta
-        away = moved[:, None] - self.prototypes.w  # (n, K, D)
-        image = torch.einsum(
-            "krd,nkd->nkr",
-            self.omega,
-            away,
-        )
-        distance = image.square().sum(2)
-        own = distance.gather(1, problems.j[:, None])
-        slack = self.margin * distance.amax(1, keepdim=True)
-        is_other = self.prototypes.others(problems.j)
-        room = distance - own - self.lead - slack
-        room = torch.where(is_other, room, 1)
-        inside = (room >= -slack / 2).all(1)
-        return _View(inside, room, image)
+        return look(self.prototypes, self.problems.take(which), delta, self.lead, self.margin)
 
     def _bring_back(self, delta: Tensor, which: Tensor) -> Tensor:
-        """Find the first point inside on the way to the anchor, by bisection."""
+        """Find the first point inside on the way to the anchor."""
+        problems = self.problems.take(which)
         anchor = self.anchor[which]
-        low = torch.zeros_like(delta[:, :1])
-        high = torch.ones_like(delta[:, :1])
-        inside = self._look(delta, which).inside
-        high[inside] = 0
-        for _ in range(BISECTIONS):
-            middle = (low + high) / 2
-            trial = torch.lerp(delta, anchor, middle)
-            inside = self._look(trial, which).inside
-            is_inside = inside[:, None]
-            low = torch.where(is_inside, low, middle)
-            high = torch.where(is_inside, middle, high)
-        return torch.lerp(delta, anchor, high)
+        return first_inside(self.prototypes, problems, delta, anchor, self.lead, self.margin)
 
-    def _linear_solution(self, z: Tensor, view: _View, which: Tensor) -> Tensor:
+    def _linear_solution(self, z: Tensor, view: View, which: Tensor) -> Tensor:
         """Solve the problems with d_j − d_k linear at z; z itself where there is no solution."""
         problems = self.problems.take(which)
         is_other = self.prototypes.others(problems.j)
