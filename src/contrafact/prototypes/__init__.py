@@ -15,6 +15,7 @@ from .penalties import (
 from .regularizers import Diversity, Orthogonality, RelevanceFloor, SparseRelevance
 from .robustness import robustness_radius
 from .soft import CELVQ, RSLVQ
+from .unsupervised import unsupervised_relevance
 
 __all__ = [
     "CELVQ",
@@ -39,4 +40,5 @@ __all__ = [
     "robustness_radius",
     "select_diverse",
     "sparse_relevance_proximal",
+    "unsupervised_relevance",
 ]
