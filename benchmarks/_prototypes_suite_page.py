@@ -115,7 +115,12 @@ def write_choice(
                 cells.append(f"{means.mean():.4f}{worst}")
             if sets:
                 page.row(model, name_option(option), sets, *cells)
-    page.add("")
+    page.add(
+        "",
+        "The slopes chosen are those in units of μ that lose least on any set: 5 / rms μ for GLVQ "
+        "and GRLVQ, 2 / rms μ for GMLVQ. The temperature stays as it was: others differ little.",
+        "",
+    )
 
 
 def write_check(
