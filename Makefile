@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo explore test quick compat fuzz browser lint types check docs lock audit dist sbom bench-believable bench-bills bench-certified bench-explorer bench-first bench-gradient bench-guides bench-kills bench-latent bench-lmo bench-memory bench-optimality bench-prototypes bench-references bench-robust bench-scale bench-search bench-sensitivity bench-series-prototypes bench-service bench-tables bench-tables-requests bench-tscfeval bench-tsnuc bench-visual clean
+.PHONY: demo explore test quick compat fuzz browser lint types check docs lock audit dist sbom bench-believable bench-bills bench-certified bench-explorer bench-first bench-gradient bench-guides bench-kills bench-latent bench-lmo bench-memory bench-optimality bench-prototype-suite bench-prototypes bench-references bench-relevance bench-robust bench-scale bench-search bench-sensitivity bench-series-prototypes bench-service bench-tables bench-tables-requests bench-tscfeval bench-tsnuc bench-visual clean
 
 # Every file is checked against the hashes in requirements.lock. Where the index serves other builds of the same
 # versions: make demo LOCK=constraints.txt
@@ -157,6 +157,19 @@ bench-prototypes: benchmarks/.venv-prosemble/.installed
 bench-series-prototypes: .venv/.installed
 	OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(BIN)/python benchmarks/series_prototypes.py $(if $(DATA),--data $(DATA))
 
+# sklvq 0.1.2 uses names that later versions of NumPy and scikit-learn removed; Python 3.11 at most.
+benchmarks/.venv-sklvq/.installed:
+	$(PYTHON) -m venv benchmarks/.venv-sklvq
+	benchmarks/.venv-sklvq/bin/pip install --quiet sklvq==0.1.2 numpy==1.23.5 scipy==1.10.1 scikit-learn==1.2.2
+	touch $@
+
+# DATA=folder adds sets of the UCR archive; a stopped run goes on.
+bench-prototype-suite: benchmarks/.venv-prosemble/.installed benchmarks/.venv-sklvq/.installed .venv/.installed
+	$(BIN)/python benchmarks/prototype_suite.py $(if $(DATA),--data $(DATA)) $(if $(PART),--part $(PART))
+
+bench-relevance: .venv/.installed
+	$(BIN)/python benchmarks/relevance.py
+
 bench-robust: .venv/.installed
 	$(BIN)/python benchmarks/robust_training.py
 
@@ -216,4 +229,4 @@ compat-%: .venv/.installed
 	  .venv-compat-$*/bin/python -m pytest tests/compat/test_$*.py
 
 clean:
-	rm -rf .venv .venv-compat-* benchmarks/.venv benchmarks/.venv-prosemble benchmarks/.venv-dice build dist .coverage htmlcov .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv .venv-compat-* benchmarks/.venv benchmarks/.venv-prosemble benchmarks/.venv-sklvq benchmarks/.venv-dice build dist .coverage htmlcov .mypy_cache .ruff_cache .pytest_cache

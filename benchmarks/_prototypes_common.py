@@ -26,6 +26,14 @@ LOADERS = {
     "digits": load_digits,
 }
 
+#: sections of benchmarks/results/prototypes.md, in their order
+PAGE_TITLES = (
+    "Accuracy",
+    "Defaults, and other libraries, on 13 data sets",
+    "MedianLVQ",
+    "Fit and predict time, memory",
+)
+
 
 # --- models --------------------------------------------------------------------------------------
 

@@ -28,6 +28,7 @@ from sklearn.preprocessing import StandardScaler
 
 from _common import RESULTS, Array, SectionedPage, make_parser, timed, yes_no
 from _prototypes_common import (
+    PAGE_TITLES,
     bar_cells,
     cross_validate,
     load_rows,
@@ -228,7 +229,7 @@ def main() -> None:
     )
     args = parser.parse_args()
     warnings.simplefilter("ignore")
-    page = SectionedPage(RESULTS / "prototypes.md", list(TITLES.values()))
+    page = SectionedPage(RESULTS / "prototypes.md", PAGE_TITLES)
     run = {"accuracy": measure_accuracy, "median": measure_median, "speed": measure_speed}
     for part in [args.part] if args.part else run:
         command = f"python benchmarks/prototypes.py --part {part}"

@@ -865,6 +865,13 @@ door(
     words=("features",),
 )
 door(
+    "prototypes.unsupervised_relevance",
+    prototypes.unsupervised_relevance,
+    lambda: {"X": X.copy(), "max_iter": 2, "random_state": 0},
+    arrays=("X",),
+    weight=0.3,
+)
+door(
     "report.plot_prototypes",
     report.plot_prototypes,
     lambda: {"model": _glvq(), "X": X.copy(), "y": Y.copy()},

@@ -86,6 +86,8 @@ def settings(kind, option):
             base["learning_rate"] = 0.05
     elif kind is LVQ21 and option == "restore_best":
         base |= {"window": 0.1, "learning_rate": 0.05}  # with much more, the loss falls without end
+    elif kind is GLVQ and option == "restore_best":
+        base["beta"] = 1.5  # a steeper one has its best loss in the last epoch
     elif option == "frozen" and kind in (LVQ1, LVQ21, GLVQ):
         return None  # nothing else to train: see the refusals
     elif option == "distance_fn" and kind in (GRLVQ, GMLVQ, LGMLVQ):

@@ -22,7 +22,7 @@ def by_hand(model, X, y, weight):
         (X - np.average(X, axis=0, weights=weight)) ** 2, axis=0, weights=weight
     ).mean()
     if isinstance(model, GLVQ):
-        loss = expit(1.5 * (plus - minus) / (plus + minus))
+        loss = expit(model.beta_ * (plus - minus) / (plus + minus))
     elif isinstance(model, LVQ1):
         loss = np.where(plus < minus, plus, -minus) / unit
     elif isinstance(model, LVQ21):
@@ -47,6 +47,33 @@ def test_loss_is_the_loss_of_what_is_kept(kind, batch_size, weighted, blobs):
     )
     assert model.loss_ == pytest.approx(by_hand(model, X, y, weight), rel=1e-9)
     assert len(model.loss_history_) == model.n_iter_ == 8
+
+
+@pytest.mark.parametrize(
+    ("kind", "steepness"), [(GLVQ, 5), (GRLVQ, 5), (GMLVQ, 2), (LGMLVQ, 1)], ids=lambda v: str(v)
+)
+def test_the_slope_is_in_units_of_mu_at_the_start(kind, steepness, blobs):
+    X, y = blobs
+    weight = np.random.default_rng(0).uniform(0.1, 5, len(X))
+    start = X[:3], y[:3]
+    model = kind(max_iter=2, random_state=0).fit(
+        X, y, initial_prototypes=start, sample_weight=weight
+    )
+    d = ((X[:, None] - start[0]) ** 2).sum(2)
+    own = y[:, None] == start[1]
+    plus, minus = np.where(own, d, np.inf).min(1), np.where(own, np.inf, d).min(1)
+    rms = np.sqrt(np.average(((plus - minus) / (plus + minus)) ** 2, weights=weight))
+    assert model.beta_ == pytest.approx(steepness / rms, rel=1e-9)
+    given = kind(beta=steepness / rms, max_iter=2, random_state=0).fit(
+        X, y, initial_prototypes=start, sample_weight=weight
+    )
+    np.testing.assert_allclose(given.prototypes_, model.prototypes_, rtol=1e-9)
+    assert not hasattr(kind(transfer="identity", max_iter=1).fit(X, y), "beta_")
+
+
+def test_a_start_that_tells_nothing_apart_leaves_a_finite_slope(blobs):
+    model = GLVQ(init="zeros", max_iter=1, random_state=0).fit(*blobs)
+    assert model.beta_ == pytest.approx(50)
 
 
 @every_model

@@ -30,7 +30,7 @@ def test_diversity_keeps_prototypes_apart():
     )
     y = corner // 2
     start = np.array([[1.5, 1.5], [1.5, 1.5], [1.5, 1.2], [1.5, 1.2]]), np.array([0, 0, 1, 1])
-    options = {"max_iter": 100, "random_state": 0}
+    options = {"beta": 1.5, "max_iter": 100, "random_state": 0}
     alone = GLVQ(**options).fit(X, y, initial_prototypes=start)
     np.testing.assert_allclose(alone.prototypes_[::2], alone.prototypes_[1::2], atol=1e-9)
     helped = GLVQ(regularizers=(Diversity(0.05, sigma=1.0),), **options).fit(
@@ -114,7 +114,7 @@ def noisy():
         (GRLVQ, 0.3, {"optimizer": "sgd", "metric_learning_rate": 1.0}),
         (GMLVQ, 3.0, {"metric_learning_rate": 1.0}),
         (GMLVQ, 1.0, {"optimizer": "sgd", "metric_learning_rate": 1.0}),
-        (LGMLVQ, 1.0, {"optimizer": "sgd", "metric_learning_rate": 1.0}),
+        (LGMLVQ, 1.0, {"optimizer": "sgd", "metric_learning_rate": 1.0, "beta": 1.5}),
         (RSLVQ, 0.3, {"optimizer": "sgd", "metric_learning_rate": 1.0, "metric": "relevance"}),
     ],
     ids=lambda v: getattr(v, "__name__", None),
@@ -217,6 +217,7 @@ def test_terms_add_up_in_the_loss(blobs):
     unit = np.sqrt(np.mean((X - X.mean(0)) ** 2))
     p, labels = (model.prototypes_ - X.mean(0)) / unit, model.prototype_labels_
     start = (model.prototypes_, labels)
-    alone = GLVQ(learning_rate=0.0, max_iter=1).fit(X, y, initial_prototypes=start).loss_
+    same_slope = GLVQ(beta=model.beta_, learning_rate=0.0, max_iter=1)
+    alone = same_slope.fit(X, y, initial_prototypes=start).loss_
     expected = alone + 0.3 * log_determinants(p, labels, 1.0) + 0.2 * mean_squared_cosine(p, labels)
     assert model.loss_ == pytest.approx(expected, rel=1e-6)

@@ -16,6 +16,7 @@ from .regularizers import Diversity, Orthogonality, RelevanceFloor, SparseReleva
 from .robustness import robustness_radius
 from .soft import CELVQ, RSLVQ
 from .soft_dtw import SoftDTW
+from .unsupervised import unsupervised_relevance
 
 __all__ = [
     "CELVQ",
@@ -41,4 +42,5 @@ __all__ = [
     "robustness_radius",
     "select_diverse",
     "sparse_relevance_proximal",
+    "unsupervised_relevance",
 ]

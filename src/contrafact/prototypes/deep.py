@@ -163,6 +163,7 @@ class DeepLVQ(GLVQ):
     learning_rate: float | None = 2e-3
     dtype: Literal["float32", "float64"] = "float32"
 
+    steepness: ClassVar[float] = 1.0
     rules: ClassVar[Mapping[str, Rule]] = {
         "backbone": Instance(nn.Module, "a torch module") | OneOf(*NETWORKS) | Nothing(),
         "embedding": Integer(at_least=1, at_most=10**6),

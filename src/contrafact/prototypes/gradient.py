@@ -214,6 +214,9 @@ class GradientLVQ(LayeredClassifier):
         """Return T of a loss that has one, in squared training units; 0 where none has."""
         return 0.0
 
+    def _measure_start(self, d: Tensor, labels: Tensor, t: Tensor, weight: Array | None) -> None:
+        """Set what else a loss takes from the distances d (n, K) of the rows at the start."""
+
     def _learning_rate_shares(self) -> dict[str, float]:
         """Return the steps of parameter groups as shares of the learning rate; default: 1."""
         return {}
@@ -292,7 +295,7 @@ class GradientLVQ(LayeredClassifier):
 
     def _forget(self) -> None:
         """Remove attributes of an earlier fit that this one may not set."""
-        for name in ("omega_", "relevances_", "validation_history_", "_network"):
+        for name in ("beta_", "omega_", "relevances_", "validation_history_", "_network"):
             self.__dict__.pop(name, None)
 
     def _hold_out(
@@ -360,11 +363,12 @@ class GradientLVQ(LayeredClassifier):
         unit: float,
     ) -> None:
         """Set T of the loss in training units; 0 where only `predict_proba` has one."""
+        with torch.no_grad():
+            d = layer(training.x)
+        self._measure_start(d, labels, training.t, weight)
         if self.temperature is not None:
             self._training_temperature = self.temperature / unit
             return
-        with torch.no_grad():
-            d = layer(training.x)
         self._training_temperature = self._start_temperature(d, labels, training.t, weight)
 
     def _descend(

@@ -136,11 +136,17 @@ class GLVQ(GradientLVQ):
     transfer : {"sigmoid", "swish", "identity"} or function of a Tensor, default="sigmoid"
         f: σ(βμ), μσ(βμ), μ itself, or what the function returns for μ (n,), differentiably.
     beta : float, optional
-        β of the first two; default: 1.5.
+        β of the first two; default: 5 over the root mean square of μ at the start, 2 over it in
+        GMLVQ, 1 over it in LGMLVQ and DeepLVQ: the more a model can learn, the less steep.
     margin : float, optional
         Rows count only until μ < −margin: f(max(μ + margin, 0)); default: they always count.
     **options
         The options of `contrafact.prototypes.gradient.GradientLVQ`, by name.
+
+    Attributes
+    ----------
+    beta_ : float
+        β, where f has one.
 
     References
     ----------
@@ -158,11 +164,25 @@ class GLVQ(GradientLVQ):
     beta: float | None = None
     margin: float | None = None
 
+    #: default β, times the root mean square of μ at the start
+    steepness: ClassVar[float] = 5.0
     rules: ClassVar[Mapping[str, Rule]] = {
         "transfer": OneOf("identity", "sigmoid", "swish") | Function("μ"),
         "beta": Real(above=0) | Nothing(),
         "margin": Real() | Nothing(),
     }
+
+    @override
+    def _measure_start(self, d: Tensor, labels: Tensor, t: Tensor, weight: Array | None) -> None:
+        if self.transfer not in ("sigmoid", "swish"):
+            return
+        if self.beta is not None:
+            self.beta_ = float(self.beta)
+            return
+        mu = losses.relative_distance(d, same_class(labels, t))
+        mean_square = np.average(mu.square().cpu().numpy(), weights=weight)
+        # Prototypes that start where they hardly tell classes apart would make it far too steep.
+        self.beta_ = self.steepness / max(float(np.sqrt(mean_square)), 0.1)
 
     @override
     def _loss(
@@ -172,7 +192,7 @@ class GLVQ(GradientLVQ):
         t: Tensor,
     ) -> Tensor:
         same = same_class(labels, t)
-        beta = 1.5 if self.beta is None else float(self.beta)
+        beta = getattr(self, "beta_", 1.0)
         margin = None if self.margin is None else float(self.margin)
         return losses.glvq(
             d,
@@ -329,6 +349,8 @@ class GMLVQ(WithMetric, GLVQ):
 
     rank: int | None = None
 
+    steepness: ClassVar[float] = 2.0
+
     @override
     def _metric(self) -> tuple[str, int | None]:
         return "matrix", self.rank
@@ -373,6 +395,8 @@ class LGMLVQ(WithMetric, GLVQ):
     """
 
     rank: int | None = None
+
+    steepness: ClassVar[float] = 1.0
 
     @override
     def _metric(self) -> tuple[str, int | None]:
