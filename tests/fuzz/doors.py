@@ -1,7 +1,9 @@
 """Doors: every public callable, with right arguments to start from and what is known of them."""
 
 import inspect
+import tempfile
 from functools import cache, partial
+from pathlib import Path
 
 import more_doors  # noqa: F401, its doors are added
 import numpy as np
@@ -10,6 +12,7 @@ import torch
 from door import DOORS as DOORS
 from door import Door as Door
 from door import door
+from PIL import Image
 from result_checks import (
     check_request,
     check_scores,
@@ -632,6 +635,13 @@ door(
 door("data.load_dataset", cf.load_dataset, lambda: {"name_or_path": "GunPoint"}, weight=0.1)
 door("data.list_datasets", cf.list_datasets)
 door(
+    "data.read_mask",
+    data.read_mask,
+    lambda: {"path": _mask_file(), "shape": (4, 5)},
+    ranges={"threshold": (0, 1)},
+    weight=0.2,
+)
+door(
     "data.make_patients",
     data.make_patients,
     lambda: {"n": 12},
@@ -887,6 +897,13 @@ door(
 @cache
 def _gmlvq():
     return prototypes.GMLVQ(max_iter=3, random_state=0).fit(X, Y)
+
+
+@cache
+def _mask_file():
+    path = Path(tempfile.mkdtemp()) / "mask.png"
+    Image.fromarray(np.eye(4, 5, dtype=bool)).save(path)
+    return str(path)
 
 
 @cache
