@@ -49,5 +49,5 @@ def test_a_picture_is_a_mask_of_images(tmp_path):
         Layout((2, 5, 4), "image").frozen([path])
     with pytest.raises(ValueError, match="a picture is a mask for images; these are series"):
         Layout((1, 20), "series").frozen([path])
-    with pytest.raises(FileNotFoundError, match=r"no mask file missing\.png"):
+    with pytest.raises(FileNotFoundError, match=r"no mask file at the path missing\.png"):
         image.frozen(["missing.png"])

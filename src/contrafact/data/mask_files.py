@@ -81,7 +81,7 @@ def read_mask(
     check_parameters("read_mask", RULES, given)
     path = Path(path)
     if not path.is_file():
-        raise FileNotFoundError(f"There is no mask file {path}.")
+        raise FileNotFoundError(f"There is no mask file at the path {path}.")
     try:
         with Image.open(path, formats=FORMATS) as picture:
             # The size is in the header: a wrong one is refused before anything is decoded.
