@@ -342,6 +342,15 @@ door(
     weight=0.05,
     words=("class", "instances", "module"),
 )
+door(
+    "explainers.audit_classes",
+    cf.audit_classes,
+    lambda: {"model": series_model, "X": SERIES[:6].copy(), "window": 4, "n_starts": 2},
+    arrays=("X",),
+    models=("model",),
+    weight=0.05,
+    words=("class", "instances", "module"),
+)
 door("explainers.list_explainers", cf.list_explainers)
 
 
@@ -835,6 +844,12 @@ door(
 )
 door("report.plot_audit", report.plot_audit, lambda: {"audit": _audit()}, weight=0.05)
 door(
+    "report.write_audit",
+    report.write_audit,
+    lambda: {"audit": _ranking(), "path": "audit.html"},
+    weight=0.05,
+)
+door(
     "report.plot_correlations",
     report.plot_correlations,
     lambda: {"table": benchmark.correlations(scores(), ["l1", "sparsity"])},
@@ -904,6 +919,11 @@ def _mask_file():
     path = Path(tempfile.mkdtemp()) / "mask.png"
     Image.fromarray(np.eye(4, 5, dtype=bool)).save(path)
     return str(path)
+
+
+@cache
+def _ranking():
+    return cf.audit_classes(series_model, SERIES[:6], window=4, n_starts=2)
 
 
 @cache
@@ -1083,7 +1103,7 @@ NOT_DOORS = {
     "CHECKS",
     *("Autoencoder", "Classifier", "Explainer", "FallbackExplainer", "Guide", "GuidedExplainer"),
     "Metric",
-    *("Case", "Cell", "Check", "ClassAudit", "DisagreeingRows", "Nearest", "Optimum"),
+    *("Case", "Cell", "Check", "ClassAudit", "ModelAudit", "DisagreeingRows", "Nearest", "Optimum"),
     *("Explorer", "ParameterEffects", "PlannedCell", "Recommendation", "Scores", "ServiceError"),
     *("Candidates", "Oracle", "Point", "Tasks"),
 }

@@ -1,5 +1,6 @@
 """Pictures and pages that show what changed and what the model says of it."""
 
+from .audit_page import write_audit
 from .benchmark_report import write_benchmark
 from .class_audit_plots import plot_audit
 from .correlation_plots import plot_correlations
@@ -27,6 +28,7 @@ __all__ = [
     "plot_prototypes",
     "plot_relevances",
     "plot_saliency",
+    "write_audit",
     "write_benchmark",
     "write_report",
 ]
