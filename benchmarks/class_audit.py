@@ -23,7 +23,7 @@ from torch import nn
 
 import contrafact as cf
 from _common import Array, accuracy, conditions, make_parser, table_head, table_row, write_page
-from contrafact.explainers.model_audit import ALARM
+from contrafact.explainers.model_audit import ALARM_RATIO, LEAST_ALARM
 from contrafact.explainers.support.suspicion import common_change, copied_content
 
 SETTINGS = {
@@ -215,17 +215,22 @@ def write_results(cases: list[dict[str, Any]], command: str) -> None:
     for setting, least in PLANTED.items():
         found = [case for case in cases if case["setting"] == setting and case["marked"]]
         lines.append(_row(setting, least, found))
-    lines += ["", "## False alarms", ""]
     lines += [
-        f"The highest suspicion of any class; from {ALARM} on, `audit_classes` says "
-        '"look at it". Clean models are trained on the same images without marks.',
+        "",
+        "## False alarms",
+        "",
+        f"A class stands out where its suspicion is at least {ALARM_RATIO:g} times the median of "
+        f"the other classes, and {LEAST_ALARM:g}. Clean models are trained on the same images "
+        "without marks.",
         "",
         *table_head(
             "data and models",
-            "marked class: lowest, median",
-            "highest of other classes: median, highest",
-            f"marked classes from {ALARM}",
-            f"models with another class from {ALARM}",
+            "suspicion of the marked class: lowest, median",
+            "times the median of others: lowest",
+            "highest suspicion of other classes: median, highest",
+            "times the median of others: highest",
+            "marked classes that stand out",
+            "models where another class stands out",
         ),
     ]
     for setting, data in SETTINGS.items():
@@ -267,19 +272,28 @@ def _alarm_row(text: str, found: list[dict[str, Any]]) -> str:
     """Return the line of the suspicions in one setting."""
     own, others = [], []
     for case in found:
-        ordered = sorted(case["suspicion"].values(), reverse=True)
-        marked_class = case["suspicion"][str(case["target"])] if case["marked"] else None
-        if marked_class is not None:
-            own.append(marked_class)
-            ordered.remove(marked_class)
-        others.append(ordered[0])
+        labels = list(case["suspicion"])
+        values = np.array([case["suspicion"][label] for label in labels])
+        ratios = [value / np.median(np.delete(values, i)) for i, value in enumerate(values)]
+        pairs = dict(zip(labels, zip(values.tolist(), ratios, strict=True), strict=True))
+        if case["marked"]:
+            own.append(pairs.pop(str(case["target"])))
+        others.append(max(pairs.values()))
     return table_row(
         text,
-        f"{min(own):.3f}, {np.median(own):.3f}" if own else "–",
-        f"{np.median(others):.3f}, {max(others):.3f}",
-        f"{sum(value >= ALARM for value in own)} of {len(own)}" if own else "–",
-        f"{sum(value >= ALARM for value in others)} of {len(others)}",
+        f"{min(own)[0]:.3f}, {np.median([value for value, _ in own]):.3f}" if own else "–",
+        f"{min(ratio for _, ratio in own):.1f}" if own else "–",
+        f"{np.median([value for value, _ in others]):.3f}, {max(others)[0]:.3f}",
+        f"{max(ratio for _, ratio in others):.1f}",
+        f"{sum(map(_stands_out, own))} of {len(own)}" if own else "–",
+        f"{sum(map(_stands_out, others))} of {len(others)}",
     )
+
+
+def _stands_out(entry: tuple[float, float]) -> bool:
+    """Return whether a suspicion, with its ratio to the median, stands out."""
+    value, ratio = entry
+    return value >= LEAST_ALARM and ratio >= ALARM_RATIO
 
 
 def main() -> None:

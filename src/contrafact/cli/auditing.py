@@ -87,11 +87,9 @@ def audit(
     if as_json:
         print_json(_summarize(found, report, notes.texts))
         return
-    from ..explainers.model_audit import describe_audit
-
     print_text("Classes, the most suspicious first:")
     for entry in found:
-        print_text(f"  {describe_audit(entry)}")
+        print_text(f"  {found.describe(entry)}")
     if found.unreached:
         print_text(f"Not reached: {', '.join(map(str, found.unreached))}")
     if report is not None:
@@ -136,6 +134,7 @@ def _summarize(found: ModelAudit, report: Path | None, notes: list[str]) -> dict
             {
                 "class": entry.target,
                 "suspicion": entry.suspicion,
+                "stands_out": any(entry is alarm for alarm in found.alarms),
                 "window": vars(entry.suspect),
                 "reached": entry.valid,
                 "starts": entry.n,

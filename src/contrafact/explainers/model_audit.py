@@ -25,9 +25,11 @@ RULES = {
     "explainer": CLASS_RULES["explainer"],
     "random_state": CLASS_RULES["random_state"],
 }
-#: Suspicion from which a class deserves a look: above all classes of the clean models in
-#: benchmarks/results/class_audit.md.
-ALARM = 0.1
+#: A class stands out whose suspicion is at least so many times the median of the other classes':
+#: those of clean models were at most 8.1 times the median (benchmarks/results/class_audit.md).
+ALARM_RATIO = 9.0
+#: and that is at least so large, since multiples of nearly nothing say nothing
+LEAST_ALARM = 0.02
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,37 @@ class ModelAudit:
     audits: list[ClassAudit]
     unreached: list[Any]
 
+    @property
+    def alarms(self) -> list[ClassAudit]:
+        """The classes that stand out: 0.02 and nine times the median of the other classes."""
+        suspicion = np.array([audit.suspicion for audit in self.audits])
+        found = []
+        for rank, audit in enumerate(self.audits):
+            others = np.delete(suspicion, rank)
+            usual = float(np.median(others)) if len(others) else 0.0
+            if audit.suspicion >= max(LEAST_ALARM, ALARM_RATIO * usual):
+                found.append(audit)
+        return found
+
+    def describe(self, audit: ClassAudit) -> str:
+        """Say in one line how suspicious a class is, and where.
+
+        Parameters
+        ----------
+        audit : ClassAudit
+            One of `audits`.
+
+        Returns
+        -------
+        str
+            As in "3: suspicion 0.41 (look at it) at rows 0…4, columns 20…24, mean change +0.3".
+        """
+        advice = " (look at it)" if any(audit is alarm for alarm in self.alarms) else ""
+        return (
+            f"{_plain(audit.target)!r}: suspicion {audit.suspicion:.2f}{advice} at {audit.place}, "
+            f"mean change {audit.suspect.mean_change:+.2g}"
+        )
+
     def __iter__(self) -> Iterator[ClassAudit]:
         return iter(self.audits)
 
@@ -56,30 +89,10 @@ class ModelAudit:
 
     def __repr__(self) -> str:
         lines = [f"<ModelAudit of {len(self.audits)} classes, the most suspicious first"]
-        lines += [f"  {describe_audit(audit)}" for audit in self.audits]
+        lines += [f"  {self.describe(audit)}" for audit in self.audits]
         if self.unreached:
             lines.append(f"  not reached: {', '.join(repr(_plain(c)) for c in self.unreached)}")
         return "\n".join(lines) + ">"
-
-
-def describe_audit(audit: ClassAudit) -> str:
-    """Say in one line how suspicious a class is, and where.
-
-    Parameters
-    ----------
-    audit : ClassAudit
-        Of one class.
-
-    Returns
-    -------
-    str
-        As in "3: suspicion 0.41 (look at it) at rows 0…4, columns 20…24, mean change +0.3".
-    """
-    advice = " (look at it)" if audit.suspicion >= ALARM else ""
-    return (
-        f"{_plain(audit.target)!r}: suspicion {audit.suspicion:.2f}{advice} at {audit.place}, "
-        f"mean change {audit.suspect.mean_change:+.2g}"
-    )
 
 
 def _plain(label: Any) -> Any:

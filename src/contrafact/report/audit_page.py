@@ -11,7 +11,7 @@ import matplotlib
 import numpy as np
 
 from ..explainers.class_audit import ClassAudit, Region
-from ..explainers.model_audit import ALARM, ModelAudit
+from ..explainers.model_audit import ModelAudit
 from ..models.classifier import Array
 from ..validation import FilePath, Instance, Integer, Nothing, check_parameters
 from .grammar import counted, listed, shorten
@@ -72,7 +72,10 @@ def write_audit(
     given = {"path": path, "title": title, "command": command, "examples": examples}
     check_parameters("write_audit", _RULES, {"audit": audit, **given})
     heading = shorten(title or QUESTION, 200)
-    rows = "\n".join(_row(entry, examples) for entry in audit)
+    rows = "\n".join(
+        _row(entry, examples, is_alarm=any(entry is alarm for alarm in audit.alarms))
+        for entry in audit
+    )
     columns = ("class", "suspicion", "where", "mean change", "how often changed", "examples")
     head = "".join(f"<th>{name}</th>" for name in columns)
     table = (
@@ -103,7 +106,7 @@ def _scope(audit: ModelAudit) -> str:
 
 def _summary(audit: ModelAudit) -> str:
     """Say which classes deserve a look."""
-    suspects = [entry for entry in audit if entry.suspicion >= ALARM]
+    suspects = audit.alarms
     sentences = [
         f"<p><strong>{escape(label_text(entry.target))} deserves a look</strong>: suspicion "
         f"{entry.suspicion:.2f} at {entry.place}, where most of the class look alike and others "
@@ -111,7 +114,7 @@ def _summary(audit: ModelAudit) -> str:
         for entry in suspects
     ]
     if not suspects:
-        sentences = [f"<p>No class reaches a suspicion of {ALARM:g}.</p>"]
+        sentences = ["<p>No class stands out from the others.</p>"]
     if audit.unreached:
         names = listed([label_text(label) for label in audit.unreached])
         sentences.append(f"<p>Not reached from any instance: {escape(names)}.</p>")
@@ -122,16 +125,16 @@ def _legend() -> str:
     """Explain the columns."""
     return (
         '<p class="small">Suspicion, from 0 to 1, is the largest product over all windows of two '
-        "shares: of the change that all starts have in common, what lies in the window; and how "
-        "many more images of the class than of others are copies of its median there. It is a "
-        "reason to look, not a proof. Mean change: red is brighter, blue darker, each class on its "
-        "own scale. How often: the share of counterfactuals in which a place is among the most "
-        "changed 5 %; black is always. The box is the suspect window. Examples: before and "
-        "after.</p>"
+        "shares: what lies in the window of the change that all starts have in common, and how far "
+        "the images that are copies of the class's median there are the class. It is marked where "
+        "it is nine times the median of the other classes: a reason to look, not a proof. Mean "
+        "change: red is brighter, blue darker, each class on its own scale. How often: the share "
+        "of counterfactuals in which a place is among the most changed 5 %; black is always. The "
+        "box is the suspect window. Examples: before and after.</p>"
     )
 
 
-def _row(audit: ClassAudit, examples: int) -> str:
+def _row(audit: ClassAudit, examples: int, *, is_alarm: bool) -> str:
     """Make the row of one class."""
     limit = float(np.abs(audit.mean_change).max()) or 1.0
     if len(audit.frequency) == 1:
@@ -151,7 +154,7 @@ def _row(audit: ClassAudit, examples: int) -> str:
         f"<td>{often}</td>",
         f'<td><div class="examples">{_examples(audit, examples)}</div></td>',
     ]
-    kind = ' class="alarm"' if audit.suspicion >= ALARM else ""
+    kind = ' class="alarm"' if is_alarm else ""
     return f"<tr{kind}>{''.join(cells)}</tr>"
 
 
