@@ -48,6 +48,7 @@ _PACKAGES = {
         "RandomTarget",
         "TSEvo",
         "Wachter",
+        "audit_classes",
         "class_audit",
         "explain",
         "list_explainers",

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from contrafact.cli.specs import Layout, parse_rows
 
@@ -34,3 +35,19 @@ def test_what_can_be_frozen_and_bounded():
     ]:
         with pytest.raises(ValueError, match=r"--freeze .*(Accepted|within)"):
             layout.frozen([spec])
+
+
+def test_a_picture_is_a_mask_of_images(tmp_path):
+    keep = np.zeros((4, 5), bool)
+    keep[1, 2:] = True
+    path = str(tmp_path / "keep.PNG")
+    Image.fromarray(keep).save(path)
+    image = Layout((2, 4, 5), "image")
+    assert image.frozen([path]).tolist() == [keep.tolist()] * 2
+    assert image.frozen([path, "0:1"]).sum() == 2 * (3 + 5)
+    with pytest.raises(ValueError, match=r"4 × 5 pixels .*the images have 5 × 4"):
+        Layout((2, 5, 4), "image").frozen([path])
+    with pytest.raises(ValueError, match="a picture is a mask for images; these are series"):
+        Layout((1, 20), "series").frozen([path])
+    with pytest.raises(FileNotFoundError, match=r"no mask file at the path missing\.png"):
+        image.frozen(["missing.png"])

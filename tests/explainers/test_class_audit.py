@@ -6,10 +6,12 @@ from functools import cache
 
 import numpy as np
 import pytest
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
 import contrafact as cf
 from contrafact.explainers.class_audit import Region, _find_regions
+from contrafact.explainers.support.suspicion import suspicion_by_window
 from contrafact.report import plot_audit
 
 DIGITS = cf.load_dataset("digits")
@@ -94,3 +96,73 @@ def test_an_audit_prints_as_a_few_lines():
         f"  {rows}: frequency {best.frequency:.0%}, mean change {best.mean_change:+.3g}"
     )
     assert len(lines) == 6 and lines[5] == f"  … and {len(audit.regions) - 5} more in regions>"
+
+
+def test_suspicion_is_what_the_equation_says():
+    rng = np.random.default_rng(0)
+    delta = rng.normal(size=(5, 2, 7, 6))
+    images = rng.integers(0, 2, (30, 2, 7, 6)).astype(float)
+    is_member = np.arange(30) < 12
+    images[:8, :, 2:4, 1:4] = 1.0
+    images[20, :, 2:4, 1:4] = 1.0
+    found = suspicion_by_window(delta, images, is_member, 2, 3)
+    assert found.shape == (6, 4)
+    mean = sum(d / np.linalg.norm(d) for d in delta) / 5
+    median = np.median(images[is_member], axis=0)
+    for top, left in [(2, 1), (0, 0), (5, 3)]:
+        window = (..., slice(top, top + 2), slice(left, left + 3))
+        alike = np.abs(images - median)[window].mean((1, 2, 3)) <= 0.05
+        S = (mean[window] ** 2).sum()
+        A = alike[is_member].mean() * alike[is_member].sum() / max(alike.sum(), 1)
+        assert found[top, left] == pytest.approx(S * A)
+    assert (found[2, 1] > 0) and found[2, 1] == found.max()
+
+
+def test_a_class_without_members_is_not_suspicious():
+    delta, images = np.ones((2, 1, 4, 4)), np.ones((3, 1, 4, 4))
+    assert suspicion_by_window(delta, images, np.zeros(3, bool), 2, 2).tolist() == [[0] * 3] * 3
+
+
+@cache
+def planted_at_a_corner():
+    """Digits whose 3s all carry a mark in a corner, and a network trained on them."""
+    X = X_TRAIN.copy()
+    X[DIGITS.y_train == 3, :, 6:, :2] = 1.0
+    return cf.fit_classifier("smallcnn", X, DIGITS.y_train, max_epochs=10, random_state=0), X
+
+
+def test_the_marked_class_is_ranked_first():
+    model, X = planted_at_a_corner()
+    ranking = cf.audit_classes(model, X, n_starts=9)
+    assert ranking[0].target == 3 and ranking[0].suspicion > 2 * ranking[1].suspicion
+    assert (ranking[0].suspect.top, ranking[0].suspect.left) == (6, 0)
+    assert len(ranking) == 10 and not ranking.unreached
+    suspicions = [audit.suspicion for audit in ranking]
+    assert suspicions == sorted(suspicions, reverse=True)
+    first, second, *_ = repr(ranking).splitlines()
+    assert first == "<ModelAudit of 10 classes, the most suspicious first"
+    assert second.startswith(f"  3: suspicion {suspicions[0]:.2f} (look at it) at rows 6…7, ")
+    assert "mean change +" in second
+    (alone,) = (audit for audit in ranking if audit.target == 5)
+    # one start from each class that the model sees, other than the target
+    assert len(set(alone.result.labels)) == 9 and 5 not in alone.result.labels
+
+
+def test_options_of_a_ranking_matter():
+    model, X = planted_at_a_corner()
+    explainer = cf.NearestUnlike().fit(model, X)
+    narrow = cf.audit_classes(model, X[:200], n_starts=4, explainer=explainer, random_state=1)
+    wide = cf.audit_classes(model, X[:200], n_starts=8, window=3, n_regions=1, explainer=explainer)
+    assert narrow[0].n == 4 and wide[0].n == 8
+    assert (narrow[0].suspect.width, wide[0].suspect.width) == (2, 3)
+    assert len(wide[0].regions) == 1
+    other = cf.audit_classes(model, X[:200], n_starts=4, explainer=explainer, random_state=2)
+    by_class = {audit.target: audit.result.X for audit in narrow}
+    assert any((by_class[audit.target] != audit.result.X).any() for audit in other)
+
+
+def test_models_without_gradients_are_audited_by_grafts():
+    X, y = X_TRAIN[:120], DIGITS.y_train[:120]
+    forest = RandomForestClassifier(5, random_state=0).fit(X.reshape(120, -1), y)
+    audit = cf.class_audit(forest, X[:40], 3)
+    assert audit.result.provenance["method"] == "Graft"

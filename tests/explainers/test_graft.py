@@ -9,6 +9,7 @@ from sklearn.linear_model import LogisticRegression
 import contrafact as cf
 from contrafact.nn.networks import FCN, seeded
 from contrafact.numerics import RealDifferences
+from contrafact.prototypes import GLVQ
 
 ITALY = cf.load_dataset("ItalyPowerDemand")
 GUNPOINT = cf.load_dataset("GunPoint")
@@ -453,3 +454,21 @@ def test_a_class_without_reference_rows_is_refused(models):
 def test_bad_options_are_refused(models, option, value):
     with pytest.raises(ValueError, match=rf"{option}.*{value}"):
         explain(models["ItalyPowerDemand", "linear"], ITALY, rows_of(ITALY, 1), **{option: value})
+
+
+def test_donors_may_be_prototype_images():
+    digits = cf.load_dataset("digits")
+    X, y = digits.X_train[:300] / 16, digits.y_train[:300]
+    forest = RandomForestClassifier(20, random_state=0).fit(X.reshape(300, -1), y)
+    prototypes = GLVQ(2, max_iter=5, random_state=0).fit(X, y)
+    graft = cf.Graft().fit(forest, prototypes.prototypes_, prototypes.prototype_labels_)
+    result = graft.explain(digits.X_test[:6] / 16)
+    assert result.valid.all()
+    donor = result.info["donor"]
+    assert (prototypes.prototype_labels_[donor] == result.target).all()
+    whole = (
+        cf.NearestUnlike()
+        .fit(forest, prototypes.prototypes_)
+        .explain(digits.X_test[:6] / 16, result.target)
+    )
+    assert result.changed.mean() < 0.8 * whole.changed.mean()  # a patch, not the prototype

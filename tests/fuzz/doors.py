@@ -1,7 +1,9 @@
 """Doors: every public callable, with right arguments to start from and what is known of them."""
 
 import inspect
+import tempfile
 from functools import cache, partial
+from pathlib import Path
 
 import more_doors  # noqa: F401, its doors are added
 import numpy as np
@@ -10,6 +12,7 @@ import torch
 from door import DOORS as DOORS
 from door import Door as Door
 from door import door
+from PIL import Image
 from result_checks import (
     check_request,
     check_scores,
@@ -339,6 +342,15 @@ door(
     weight=0.05,
     words=("class", "instances", "module"),
 )
+door(
+    "explainers.audit_classes",
+    cf.audit_classes,
+    lambda: {"model": series_model, "X": SERIES[:6].copy(), "window": 4, "n_starts": 2},
+    arrays=("X",),
+    models=("model",),
+    weight=0.05,
+    words=("class", "instances", "module"),
+)
 door("explainers.list_explainers", cf.list_explainers)
 
 
@@ -652,6 +664,13 @@ door(
 door("data.load_dataset", cf.load_dataset, lambda: {"name_or_path": "GunPoint"}, weight=0.1)
 door("data.list_datasets", cf.list_datasets)
 door(
+    "data.read_mask",
+    data.read_mask,
+    lambda: {"path": _mask_file(), "shape": (4, 5)},
+    ranges={"threshold": (0, 1)},
+    weight=0.2,
+)
+door(
     "data.make_patients",
     data.make_patients,
     lambda: {"n": 12},
@@ -845,6 +864,12 @@ door(
 )
 door("report.plot_audit", report.plot_audit, lambda: {"audit": _audit()}, weight=0.05)
 door(
+    "report.write_audit",
+    report.write_audit,
+    lambda: {"audit": _ranking(), "path": "audit.html"},
+    weight=0.05,
+)
+door(
     "report.plot_correlations",
     report.plot_correlations,
     lambda: {"table": benchmark.correlations(scores(), ["l1", "sparsity"])},
@@ -928,6 +953,18 @@ def _warped():
 @cache
 def _gmlvq():
     return prototypes.GMLVQ(max_iter=3, random_state=0).fit(X, Y)
+
+
+@cache
+def _mask_file():
+    path = Path(tempfile.mkdtemp()) / "mask.png"
+    Image.fromarray(np.eye(4, 5, dtype=bool)).save(path)
+    return str(path)
+
+
+@cache
+def _ranking():
+    return cf.audit_classes(series_model, SERIES[:6], window=4, n_starts=2)
 
 
 @cache
@@ -1107,7 +1144,7 @@ NOT_DOORS = {
     "CHECKS",
     *("Autoencoder", "Classifier", "Explainer", "FallbackExplainer", "Guide", "GuidedExplainer"),
     "Metric",
-    *("Case", "Cell", "Check", "ClassAudit", "DisagreeingRows", "Nearest", "Optimum"),
+    *("Case", "Cell", "Check", "ClassAudit", "ModelAudit", "DisagreeingRows", "Nearest", "Optimum"),
     *("Explorer", "ParameterEffects", "PlannedCell", "Recommendation", "Scores", "ServiceError"),
     *("Candidates", "Oracle", "Point", "Tasks"),
 }

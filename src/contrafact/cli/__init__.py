@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from ..catalog import AEON, METHODS, SKLEARN, datasets_text, methods_text
+from .auditing import audit
 from .bench import bench
 from .console import (
     ArgumentRecordingCommand,
@@ -55,6 +56,7 @@ def main(
 
 
 app.command(cls=ArgumentRecordingCommand)(explain)
+app.command(cls=ArgumentRecordingCommand)(audit)
 app.command()(explore)
 app.command()(serve)
 app.command()(evaluate)

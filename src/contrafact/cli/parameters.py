@@ -126,7 +126,8 @@ Freeze = Annotated[
     typer.Option(
         metavar="SPEC",
         help="What may not change; may be repeated. Tables: age, 'column 3'. Series: 0:90 (steps 0 "
-        "to 89), x or 'ch 2' (a channel), x:0:30. Images: 0:4,2:6 (lines, columns).",
+        "to 89), x or 'ch 2' (a channel), x:0:30. Images: 0:4,2:6 (lines, columns), "
+        "or mask.png (a picture of their size: what is white stays).",
         rich_help_panel=LIMITS_PANEL,
     ),
 ]

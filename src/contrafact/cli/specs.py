@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..data.cleaning import Array
+from ..data.mask_files import MASK_SUFFIXES, read_mask
 
 if TYPE_CHECKING:
     from ..engine import Constraints
@@ -26,7 +27,8 @@ PARTS = {"row": "column", "series": "channel", "image": "channel"}
 FREEZE_EXAMPLES = {
     "row": "'age', 'column 3' or '0:3' (columns 0 to 2)",
     "series": "'0:90' (time steps 0 to 89), 'x', 'ch 2' or 'x:0:30' (steps of one channel)",
-    "image": "'0:4' (lines), '0:4,2:6' (lines, columns), 'ch 0' or 'ch 0:0:4'",
+    "image": "'0:4' (lines), '0:4,2:6' (lines, columns), 'ch 0', 'ch 0:0:4' or 'mask.png' "
+    "(a picture of the same size; what is white stays)",
 }
 #: How many names of columns or channels a message lists.
 MOST_NAMES = 8
@@ -151,6 +153,8 @@ class Layout:
         whole = self.position(spec)
         if whole is not None:
             return whole
+        if spec.lower().endswith(MASK_SUFFIXES):
+            return self._mask(spec)
         parts = PLACE.fullmatch(spec)
         if parts is None:
             raise self._not_understood(spec)
@@ -164,6 +168,16 @@ class Layout:
         if channel is None:
             raise self._not_understood(spec)
         return (channel, *self._windows(spec, windows, self.shape[1:]))
+
+    def _mask(self, path: str) -> Any:
+        """Return the index of the pixels that are white in a picture, in every channel."""
+        if self.modality != "image":
+            raise ValueError(
+                f"--freeze {path!r}: a picture is a mask for images; these are {self.modality} "
+                f"data. Accepted: {FREEZE_EXAMPLES[self.modality]}."
+            )
+        height, width = self.shape[1:]
+        return (slice(None), read_mask(path, (height, width)))
 
     def _windows(
         self, spec: str, windows: Sequence[str], sizes: Sequence[int]

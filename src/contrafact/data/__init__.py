@@ -6,6 +6,7 @@ from .cleaning import fill_missing, pad
 from .dataset import Dataset
 from .label_noise import DisagreeingRows, disagreeing_rows
 from .loaders import list_datasets, load_dataset
+from .mask_files import read_mask
 from .patients import make_patients
 
 __all__ = [
@@ -17,4 +18,5 @@ __all__ = [
     "load_dataset",
     "make_patients",
     "pad",
+    "read_mask",
 ]

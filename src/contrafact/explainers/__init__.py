@@ -10,6 +10,7 @@ from .glacier import Glacier
 from .graft import Graft
 from .growing_spheres import GrowingSpheres
 from .latentcf import LatentCF
+from .model_audit import ModelAudit, audit_classes
 from .nativeguide import NativeGuide
 from .nice import NICE
 from .prototype_counterfactual import PrototypeCounterfactual
@@ -41,6 +42,7 @@ __all__ = [
     "GuidedExplainer",
     "LatentCF",
     "LineSearch",
+    "ModelAudit",
     "NativeGuide",
     "NearestUnlike",
     "PrototypeCounterfactual",
@@ -49,6 +51,7 @@ __all__ = [
     "Recommendation",
     "TSEvo",
     "Wachter",
+    "audit_classes",
     "class_audit",
     "explain",
     "list_explainers",

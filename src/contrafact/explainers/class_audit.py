@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Number
 from typing import Any
 
 import numpy as np
-import torch
-from torch.nn.functional import avg_pool2d
 
 from ..engine import Counterfactuals
 from ..engine.request import RULES as REQUEST_RULES
+from ..models import Classifier, as_classifier
 from ..models.classifier import Array
 from ..numerics import ceil_div
 from ..validation import Instance, Integer, Nothing, Satisfies, brief, check_parameters
+from .graft import Graft
 from .support.explainer import Explainer
+from .support.suspicion import suspicion_by_window, window_means
 from .svce import SVCE
 
 RULES = {
@@ -85,6 +87,11 @@ class ClassAudit:
         Windows that do not overlap, the most frequently changed first.
     result : Counterfactuals
         The counterfactuals themselves.
+    suspicion : float
+        From 0 to 1: how far the class is recognized by a mark; the largest over all windows. See
+        `class_audit`.
+    suspect : Region
+        The window that it is the largest of.
     """
 
     target: Any
@@ -94,6 +101,13 @@ class ClassAudit:
     frequency: Array
     regions: list[Region]
     result: Counterfactuals
+    suspicion: float
+    suspect: Region
+
+    @property
+    def place(self) -> str:
+        """Where the suspect window lies, in words."""
+        return self._place(self.suspect)
 
     def __repr__(self) -> str:
         method = self.result.provenance.get("method", "unknown method")
@@ -130,7 +144,17 @@ def class_audit(
     """Turn instances of all other classes into `target`, and map where the changes gather.
 
     A region that nearly every counterfactual changes in the same way is what the model takes for
-    the class: its shape, or a mark that only came with it in the training data.
+    the class: its shape, or a mark that only came with it in the training data. `suspicion` tells
+    these apart. It is the largest over all windows W of S(W) · A(W):
+
+        S(W) = Σ_{p in W} ‖ mean_i δ_ip / ‖δ_i‖ ‖²,  δ_i = x'_i − x_i, p the places
+        A(W) = P(x_W ≈ m_W | x in the class) · P(x in the class | x_W ≈ m_W)
+
+    m is the median of the instances that the model puts in the class; ≈ allows a mean difference
+    of a twentieth of the range. S is 1 where all changes are the same and lie within W; A is 1
+    where all members are copies of each other in W, and no others are. Features of objects vary
+    from start to start and from member to member; a mark does neither. X has to carry the mark to
+    show it: audit with training data.
 
     Parameters
     ----------
@@ -138,7 +162,7 @@ def class_audit(
         Anything `as_classifier` takes.
     X : array or tensor
         Images or series. Those that the model already puts in the target class are left out of the
-        maps, but an explainer that is fitted here learns from them what the class looks like.
+        maps; the others are compared with them for `suspicion`.
     target : label
         The class to audit.
     window : int, optional
@@ -147,7 +171,7 @@ def class_audit(
         Regions to report at most.
     explainer : Explainer, optional
         How to find the counterfactuals; fitted to `model` and `X` if it is not fitted. Default:
-        SVCE with p = 1.5 and a confidence of 0.9.
+        SVCE with p = 1.5 and a confidence of 0.9, or Graft for models without gradients.
     random_state : int, default=0
         Seed of the explainer.
 
@@ -161,6 +185,10 @@ def class_audit(
     ValueError
         If X holds rows, or no instance reached the class.
 
+    See Also
+    --------
+    audit_classes : Audit every class and rank them by suspicion.
+
     Examples
     --------
     >>> audit = class_audit(model, X_test[:20], "1")
@@ -168,45 +196,117 @@ def class_audit(
     True
     """
     check_parameters("class_audit", RULES, locals())
+    explainer = fit_for_audit(explainer, model, X)
+    result = explainer.explain(X, target, random_state=random_state)
+    audit = summarize_changes(
+        result, target, explainer.shape_, result.X, result.labels, window, n_regions
+    )
+    if audit is None:
+        n = int((result.status != "already_target").sum())
+        raise ValueError(f"None of the {n} instances reached {target!r}; there is nothing to map.")
+    return audit
+
+
+def default_explainer(classifier: Classifier) -> Explainer:
+    """Return how counterfactuals of an audit are found: by gradients where there are any."""
+    if classifier.differentiable:
+        return SVCE(n_iter=30, restarts=1, confidence=0.9)
+    return Graft(level="smallest")
+
+
+def fit_for_audit(explainer: Explainer | None, model: Any, X: Any) -> Explainer:
+    """Return the explainer of an audit, fitted; refuse rows, which have no places to map."""
     if explainer is None:
-        explainer = SVCE(n_iter=30, restarts=1, confidence=0.9)
+        model = as_classifier(model)
+        explainer = default_explainer(model)
     if not hasattr(explainer, "classifier_"):
         explainer.fit(model, X)
     if explainer.modality_ == "row":
         raise ValueError(
             "X holds rows; class_audit maps images and series, where neighbors belong together."
         )
-    result = explainer.explain(X, target, random_state=random_state)
+    return explainer
+
+
+def summarize_changes(
+    result: Counterfactuals,
+    target: Any,
+    shape: tuple[int, ...],
+    images: Any,
+    labels: Array,
+    window: int | None,
+    n_regions: int,
+) -> ClassAudit | None:
+    """Map the changes into a class.
+
+    Parameters
+    ----------
+    result : Counterfactuals
+        Of one counterfactual for each instance, toward `target`.
+    target : label
+        The class.
+    shape : tuple of int
+        Shape of an instance, with its channels.
+    images : array or tensor of shape (m, ...)
+        The instances that members of the class are compared with others in.
+    labels : array of shape (m,)
+        Their classes.
+    window, n_regions : int
+        As in `class_audit`.
+
+    Returns
+    -------
+    ClassAudit or None
+        None where the class was never reached.
+    """
     is_other = result.status != "already_target"
     turned = is_other & result.valid
-    n = int(is_other.sum())
     if not turned.any():
-        raise ValueError(f"None of the {n} instances reached {target!r}; there is nothing to map.")
-    delta = _changes(result, turned, explainer.shape_)
+        return None
+    delta = _by_places(result.X_cf - result.X, shape)[turned]
     mean_change = delta.mean((0, 1))
     frequency = _most_changed(delta).mean(0)
     if window is None:
         larger_side = max(frequency.shape)
         window = max(2, ceil_div(larger_side, 6))
-    regions = _find_regions(frequency, mean_change, window, n_regions)
+    height, width = (min(window, side) for side in frequency.shape)
+    suspicion = suspicion_by_window(
+        delta, _by_places(images, shape), labels == target, height, width
+    )
+    corner = np.unravel_index(suspicion.argmax(), suspicion.shape)
     return ClassAudit(
         target=target,
-        n=n,
-        valid=float(turned.sum() / n),
+        n=int(is_other.sum()),
+        valid=float(turned.sum() / is_other.sum()),
         mean_change=mean_change,
         frequency=frequency,
-        regions=regions,
+        regions=_find_regions(frequency, mean_change, window, n_regions),
         result=result,
+        suspicion=float(suspicion[corner]),
+        suspect=_region_at(corner, frequency, mean_change, height, width),
     )
 
 
-def _changes(result: Counterfactuals, which: Array, shape: tuple[int, ...]) -> Array:
-    """Return x' − x of some counterfactuals, (n, channels, height, width)."""
-    delta = np.asarray(result.X_cf - result.X, dtype=np.float64)
-    delta = delta[which].reshape(-1, *shape)
-    if len(shape) == 2:
-        return delta[:, :, None]
-    return delta
+def _by_places(values: Any, shape: tuple[int, ...]) -> Array:
+    """Bring values to (n, channels, height, width); a series has height 1."""
+    places: Array = np.asarray(values, dtype=np.float64).reshape(-1, *shape)
+    return places[:, :, None] if len(shape) == 2 else places
+
+
+def _region_at(
+    corner: Sequence[Any], frequency: Array, mean_change: Array, height: int, width: int
+) -> Region:
+    """Describe the window whose top left corner is given."""
+    top, left = (int(index) for index in corner)
+    inside = (slice(top, top + height), slice(left, left + width))
+    return Region(
+        top,
+        left,
+        height,
+        width,
+        frequency=float(frequency[inside].mean()),
+        mean_change=float(mean_change[inside].mean()),
+    )
 
 
 def _most_changed(delta: Array) -> Array:
@@ -225,29 +325,14 @@ def _find_regions(frequency: Array, mean_change: Array, side: int, n: int) -> li
     """Find the n windows of the highest mean frequency, best first, without overlap."""
     height = min(side, frequency.shape[0])
     width = min(side, frequency.shape[1])
-    score = _window_means(frequency, height, width)
-    change = _window_means(mean_change, height, width)
+    score = window_means(frequency, height, width)
     found: list[Region] = []
     while len(found) < n and score.max() > 0:
         best = np.unravel_index(score.argmax(), score.shape)
-        top, left = (int(index) for index in best)
-        region = Region(
-            top,
-            left,
-            height,
-            width,
-            frequency=float(score[best]),
-            mean_change=float(change[best]),
-        )
+        region = _region_at(best, frequency, mean_change, height, width)
         found.append(region)
+        top, left = region.top, region.left
         rows = slice(max(0, top - height + 1), top + height)
         columns = slice(max(0, left - width + 1), left + width)
         score[rows, columns] = 0
     return found
-
-
-def _window_means(values: Array, height: int, width: int) -> Array:
-    """Return the mean of every window, by its top left corner."""
-    image = torch.from_numpy(values)[None]
-    means = avg_pool2d(image, (height, width), stride=1)
-    return means[0].numpy().copy()

@@ -1,5 +1,6 @@
 """Pictures and pages that show what changed and what the model says of it."""
 
+from .audit_page import write_audit
 from .benchmark_report import write_benchmark
 from .class_audit_plots import plot_audit
 from .correlation_plots import plot_correlations
@@ -29,6 +30,7 @@ __all__ = [
     "plot_relevances",
     "plot_saliency",
     "plot_warping",
+    "write_audit",
     "write_benchmark",
     "write_report",
 ]

@@ -118,36 +118,29 @@ def write_report(
     metrics_heading = "Methods side by side" if len(results) > 1 else "Metrics"
     metrics = sections.means_table(results, scores, means)
     is_table = content["modality"] == "table"
-    instances = _section(
+    instances = section(
         "What would have to be different" if is_table else "Instances",
         "<noscript><p>Pictures need JavaScript.</p></noscript>",
         identifier="explorer",
     )
-    limits = _section("Constraints", sections.constraints_table(results, constraints))
+    limits = section("Constraints", sections.constraints_table(results, constraints))
     if is_table:
         # Whoever asks about a person reads the person's options first, and metrics maybe never.
         if len(results) == len(content["instances"]) == 1:
             summary = ""  # the row says it all
         folded = f"<details><summary>Show the metrics</summary>{metrics}</details>"
-        metrics_section = _section(metrics_heading, folded)
-        shown = [remarks, instances, _section("Summary", summary), limits, metrics_section]
+        metrics_section = section(metrics_heading, folded)
+        shown = [remarks, instances, section("Summary", summary), limits, metrics_section]
     else:
-        metrics_section = _section(metrics_heading, metrics)
-        shown = [_section("Summary", remarks + summary), metrics_section, instances, limits]
+        metrics_section = section(metrics_heading, metrics)
+        shown = [section("Summary", remarks + summary), metrics_section, instances, limits]
     body = [
         f"<header><h1>{escape(heading)}</h1>{sections.scope(results)}</header>\n<main>",
         *shown,
-        _section("Provenance", sections.provenance(results, command)),
+        section("Provenance", sections.provenance(results, command)),
         "</main>",
     ]
-    document = _document(heading, body, content)
-    with complete_file(path) as draft:
-        draft.write_text(
-            document,
-            encoding="utf-8",
-            errors="xmlcharrefreplace",
-        )
-    return path
+    return write_document(path, heading, body, SCRIPTS, content)
 
 
 def _short_names(names: Iterable[str]) -> list[str]:
@@ -161,7 +154,7 @@ def _short_names(names: Iterable[str]) -> list[str]:
     return chosen
 
 
-def _section(heading: str, content: str, identifier: str = "") -> str:
+def section(heading: str, content: str, identifier: str = "") -> str:
     """Make a section of the page, or nothing where it would be empty."""
     if not content:
         return ""
@@ -169,11 +162,50 @@ def _section(heading: str, content: str, identifier: str = "") -> str:
     return f"<section{attribute}><h2>{heading}</h2>\n{content}\n</section>"
 
 
-def _document(heading: str, body: Sequence[str], content: Mapping[str, Any]) -> str:
+def write_document(
+    path: Path,
+    heading: str,
+    body: Sequence[str],
+    scripts: Sequence[str],
+    content: Mapping[str, Any],
+) -> Path:
+    """Write a file that needs no other; its policy runs these scripts alone and loads nothing.
+
+    Parameters
+    ----------
+    path : Path
+        The file to write.
+    heading : str
+        The title of the window.
+    body : sequence of str
+        HTML, with a header and a main part.
+    scripts : sequence of str
+        Files in `assets`, in the order in which they run.
+    content : mapping of str
+        What the scripts read, as JSON.
+
+    Returns
+    -------
+    Path
+        The file.
+    """
+    document = _document(heading, body, scripts, content)
+    with complete_file(path) as draft:
+        draft.write_text(
+            document,
+            encoding="utf-8",
+            errors="xmlcharrefreplace",
+        )
+    return path
+
+
+def _document(
+    heading: str, body: Sequence[str], names: Sequence[str], content: Mapping[str, Any]
+) -> str:
     """Make the file; its policy lets the browser run these scripts and load nothing at all."""
     assets = files(__package__) / "assets"
     style = (assets / "page.css").read_text(encoding="utf-8")
-    scripts = [(assets / name).read_text(encoding="utf-8") for name in SCRIPTS]
+    scripts = [(assets / name).read_text(encoding="utf-8") for name in names]
     script = '"use strict";\n' + "\n".join(scripts)
     policy = "; ".join(
         [
