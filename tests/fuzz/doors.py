@@ -737,6 +737,21 @@ door(
     words=("module", "rows", "features"),
 )
 door(
+    "nn.FeatureExtractor",
+    lambda **options: nn.FeatureExtractor(**options).fit(X, Y).transform(X),
+    lambda: {"module": "mlp", "max_epochs": 1},
+    signature=nn.FeatureExtractor,
+    fixed=("progress",),
+    weight=0.3,
+)
+door(
+    "nn.FeatureExtractor.of",
+    lambda model: nn.FeatureExtractor.of(model).transform(X[:3]),
+    lambda: {"model": torch.nn.Linear(4, 2)},
+    models=("model",),
+    words=("module", "X"),
+)
+door(
     "nn.reconstruction_report",
     cf.reconstruction_report,
     lambda: {"autoencoder": _autoencoder(), "model": series_model, "X": SERIES[:6].copy()},
@@ -787,6 +802,12 @@ door(
 )
 door("metrics.NoiseSurvival", metrics.NoiseSurvival, ranges={"sigma": (0, None)})
 door("metrics.list_metrics", metrics.list_metrics)
+door(
+    "metrics.frechet_distance",
+    metrics.frechet_distance,
+    lambda: {"features": X[:5].copy(), "reference": X[5:].copy()},
+    arrays=("features", "reference"),
+)
 door(
     "metrics.aggregate",
     metrics.aggregate,
