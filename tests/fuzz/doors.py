@@ -433,6 +433,14 @@ door(
     words=("member", "committee", "model"),
 )
 
+door(
+    "models.Ensemble",
+    lambda **given: models.Ensemble(**given).predict_proba(X[:5]),
+    lambda: {"members": [row_model(), row_model()]},
+    signature=models.Ensemble,
+    words=("member", "model"),
+)
+
 # Guides.
 for name in ("NearestUnlikeCluster", "NearestUnlikeNeighbor", "NearestUnlikePrototype"):
     cls = getattr(guides, name)
