@@ -125,6 +125,10 @@ class SVCE(FallbackExplainer):
         self.confidence = confidence
         self.bounds = bounds
 
+    @override
+    def _default_confidence(self) -> float | None:
+        return self.confidence
+
     @property
     def _search(self) -> BallSearch:
         """The search within balls of given radii."""
@@ -152,8 +156,6 @@ class SVCE(FallbackExplainer):
 
     @override
     def _explain(self, tasks: Tasks) -> Candidates:
-        if tasks.confidence is None and self.confidence is not None:
-            tasks = tasks.with_goal(self.confidence)
         ball = self._ball(tasks)
         x_cf, fallback = self._within(tasks, ball)
         if tasks.space is not None:
