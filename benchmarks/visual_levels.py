@@ -31,9 +31,9 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "radius 3, p = 1.5": {"norm": 1.5, "radius": 3.0},
 }
 MODELS: dict[str, tuple[str, Callable[[Images, Path], Classifier]]] = {
+    "CIFAR-10, residual": ("cifar10", lambda images, folder: load_robust("cifar10", folder)),
     "MNIST, convolutions": ("mnist", lambda images, folder: load_robust("mnist", folder)),
     "MNIST, LeNet": ("mnist", lambda images, folder: train_robust_lenet(images)),
-    "CIFAR-10, residual": ("cifar10", lambda images, folder: load_robust("cifar10", folder)),
 }
 
 

@@ -969,6 +969,34 @@ door(
     weight=0.05,
 )
 door(
+    "benchmark.visual_protocol",
+    lambda **given: benchmark.visual_protocol({"a": _image_model()}, **given),
+    lambda: {
+        "explainers": {"line": cf.LineSearch()},
+        "X": IMAGES[:4].copy(),
+        "X_other": IMAGES[4:8].copy(),
+        "reference": (IMAGES, np.arange(12) % 2),
+        "features": _means_of_rows,
+        "real": IMAGES[8:].copy(),
+        "confidence": 0.5,
+    },
+    signature=lambda explainers, X, X_other, reference, features, real, confidence: None,
+    weight=0.1,
+    words=("features", "instances", "labels", "images"),
+)
+
+
+def _means_of_rows(images):
+    return np.asarray(images).mean(axis=(1, 3))
+
+
+@cache
+def _image_model():
+    images = np.concatenate([IMAGES, 1 - IMAGES])
+    return cf.fit_classifier("smallcnn", images, np.arange(24) % 2, max_epochs=1)
+
+
+door(
     "benchmark.planted_series",
     benchmark.planted_series,
     lambda: {"n": 12, "length": 16, "width": 4},
@@ -1096,6 +1124,14 @@ NOT_DOORS = {
     *("Autoencoder", "Classifier", "Explainer", "FallbackExplainer", "Guide", "GuidedExplainer"),
     "Metric",
     *("Case", "Cell", "Check", "ClassAudit", "DisagreeingRows", "Nearest", "Optimum"),
-    *("Explorer", "ParameterEffects", "PlannedCell", "Recommendation", "Scores", "ServiceError"),
+    *(
+        "Explorer",
+        "ParameterEffects",
+        "PlannedCell",
+        "VisualProtocol",
+        "Recommendation",
+        "Scores",
+        "ServiceError",
+    ),
     *("Candidates", "Oracle", "Point", "Tasks"),
 }

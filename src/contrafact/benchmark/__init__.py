@@ -4,6 +4,7 @@ from .blocks import ranks
 from .cell_states import progress_of
 from .effects import ParameterEffects, parameter_effects
 from .grid import Benchmark, Cell
+from .image_protocol import VisualProtocol, visual_protocol
 from .peers import TscfEvalPeer, WildboarPeer
 from .planted import Planted, planted_images, planted_series
 from .planted_scores import localization, optimality_gap
@@ -12,6 +13,7 @@ from .significance import friedman, nemenyi, wilcoxon_holm
 from .store import Store
 from .tradeoffs import correlations, pareto_front, scalarize, sensitivity
 
+
 __all__ = [
     "Benchmark",
     "Cell",
@@ -19,6 +21,7 @@ __all__ = [
     "Planted",
     "Store",
     "TscfEvalPeer",
+    "VisualProtocol",
     "WildboarPeer",
     "correlations",
     "friedman",
@@ -34,5 +37,6 @@ __all__ = [
     "run",
     "scalarize",
     "sensitivity",
+    "visual_protocol",
     "wilcoxon_holm",
 ]
