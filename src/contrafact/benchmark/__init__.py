@@ -13,7 +13,6 @@ from .significance import friedman, nemenyi, wilcoxon_holm
 from .store import Store
 from .tradeoffs import correlations, pareto_front, scalarize, sensitivity
 
-
 __all__ = [
     "Benchmark",
     "Cell",
