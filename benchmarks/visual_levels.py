@@ -3,7 +3,8 @@
     make bench-levels DATA=folder     MNIST and CIFAR-10: images/*.npz, weights/*.pt in the folder
 
 Every image is explained twice, with levels=None and with levels=256, saved as uint8, read again and
-classified. Writes benchmarks/results/visual_levels.md, line by line: a killed run keeps its lines.
+classified. Writes benchmarks/results/visual_levels.md, line by line; lines that are there are kept,
+so that a killed run goes on where it was. Delete the page to measure anew.
 """
 
 from __future__ import annotations
@@ -48,10 +49,18 @@ def still_valid(model: Classifier, result: cf.Counterfactuals) -> Array:
     return np.asarray(model.predict(saved(result.X_cf)) == result.target)
 
 
-def measure(page: SectionedPage, name: str, model: Classifier, images: Images) -> None:
+def measure(page: SectionedPage, name: str, folder: Path, known: list[str]) -> None:
     """Add a line for each setting."""
-    X = random_rows(images.X_test, N_IMAGES)
+    data, make = MODELS[name]
+    old = {setting: _known_line(known, name, setting) for setting in SETTINGS}
+    if not all(old.values()):
+        images = load_images(data, folder)
+        model = make(images, folder)
+        X = random_rows(images.X_test, N_IMAGES)
     for setting, options in SETTINGS.items():
+        if old[setting]:
+            page.add(old[setting])
+            continue
         results = [
             cf.SVCE(**options, bounds=(0, 1), levels=levels)
             .fit(model, images.X[:N_REFERENCE], images.y[:N_REFERENCE])
@@ -79,6 +88,12 @@ def measure(page: SectionedPage, name: str, model: Classifier, images: Images) -
         )
 
 
+def _known_line(lines: list[str], name: str, setting: str) -> str:
+    """Return the line of a model and a setting; empty where it has not been measured."""
+    start = f"| {name} | {setting} | "
+    return next((line for line in lines if line.startswith(start)), "")
+
+
 def main() -> None:
     """Measure all models and settings."""
     parser = make_parser(__doc__)
@@ -86,6 +101,7 @@ def main() -> None:
     folder = parser.parse_args().data
     torch.set_num_threads(1)
     page = SectionedPage(RESULTS / "visual_levels.md", [TITLE])
+    known = page.sections.get(TITLE, [])
     page.begin(
         TITLE,
         "python benchmarks/visual_levels.py --data folder",
@@ -113,9 +129,8 @@ def main() -> None:
         "norm / radius",
         "more model rows",
     )
-    for name, (data, make) in MODELS.items():
-        images = load_images(data, folder)
-        measure(page, name, make(images, folder), images)
+    for name in MODELS:
+        measure(page, name, folder, known)
 
 
 if __name__ == "__main__":

@@ -69,7 +69,7 @@ class Ensemble(Classifier):
     >>> X, y = load_iris(return_X_y=True)
     >>> ensemble = Ensemble([LogisticRegression(max_iter=500).fit(X, y), GaussianNB().fit(X, y)])
     >>> ensemble.predict_proba(X[70:71]).round(2)
-    array([[0.  , 0.41, 0.59]])
+    array([[0. , 0.3, 0.7]])
     """
 
     checks_probabilities = False  # the members check theirs
