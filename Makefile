@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo explore test quick compat fuzz browser lint types check docs lock audit dist sbom bench-believable bench-bills bench-certified bench-class-audit bench-explorer bench-first bench-gradient bench-guides bench-kills bench-latent bench-lmo bench-memory bench-optimality bench-patches bench-prototype-suite bench-prototypes bench-references bench-relevance bench-robust bench-scale bench-search bench-sensitivity bench-series-prototypes bench-service bench-tables bench-tables-requests bench-tscfeval bench-tsnuc bench-visual clean
+.PHONY: demo explore test quick compat fuzz browser lint types check docs lock audit dist sbom bench-believable bench-bills bench-certified bench-class-audit bench-explorer bench-first bench-gradient bench-guides bench-kills bench-latent bench-levels bench-lmo bench-memory bench-optimality bench-patches bench-prototype-suite bench-prototypes bench-references bench-relevance bench-robust bench-scale bench-search bench-sensitivity bench-series-prototypes bench-service bench-tables bench-tables-requests bench-tscfeval bench-tsnuc bench-visual clean
 
 # Every file is checked against the hashes in requirements.lock. Where the index serves other builds of the same
 # versions: make demo LOCK=constraints.txt
@@ -211,6 +211,9 @@ bench-class-audit: .venv/.installed
 
 bench-visual: .venv/.installed
 	$(BIN)/python benchmarks/visual.py $(if $(DATA),--data $(DATA))
+
+bench-levels: .venv/.installed
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/visual_levels.py --data $(DATA)
 
 # Models of other libraries, each in an environment of its own on top of .venv; what installs is tried.
 # The packages of each: sklearn and aeon are in .venv already, but not all that aeon can use. wildboar, and two classifiers

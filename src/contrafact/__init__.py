@@ -10,7 +10,7 @@ __version__ = "0.2.0"
 # stays quick.
 _PACKAGES = {
     "data": ("Dataset", "list_datasets", "load_dataset"),
-    "models": ("Classifier", "Committee", "as_classifier"),
+    "models": ("Classifier", "Committee", "Ensemble", "as_classifier"),
     "nn": (
         "RobustTrainer",
         "committee",

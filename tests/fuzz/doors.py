@@ -445,6 +445,14 @@ door(
     words=("member", "committee", "model"),
 )
 
+door(
+    "models.Ensemble",
+    lambda **given: models.Ensemble(**given).predict_proba(X[:5]),
+    lambda: {"members": [row_model(), row_model()]},
+    signature=models.Ensemble,
+    words=("member", "model"),
+)
+
 # Guides.
 for name in ("NearestUnlikeCluster", "NearestUnlikeNeighbor", "NearestUnlikePrototype"):
     cls = getattr(guides, name)
@@ -776,6 +784,21 @@ door(
     words=("module", "rows", "features"),
 )
 door(
+    "nn.FeatureExtractor",
+    lambda **options: nn.FeatureExtractor(**options).fit(X, Y).transform(X),
+    lambda: {"module": "mlp", "max_epochs": 1},
+    signature=nn.FeatureExtractor,
+    fixed=("progress",),
+    weight=0.3,
+)
+door(
+    "nn.FeatureExtractor.of",
+    lambda model: nn.FeatureExtractor.of(model).transform(X[:3]),
+    lambda: {"model": torch.nn.Linear(4, 2)},
+    models=("model",),
+    words=("module", "X"),
+)
+door(
     "nn.reconstruction_report",
     cf.reconstruction_report,
     lambda: {"autoencoder": _autoencoder(), "model": series_model, "X": SERIES[:6].copy()},
@@ -826,6 +849,12 @@ door(
 )
 door("metrics.NoiseSurvival", metrics.NoiseSurvival, ranges={"sigma": (0, None)})
 door("metrics.list_metrics", metrics.list_metrics)
+door(
+    "metrics.frechet_distance",
+    metrics.frechet_distance,
+    lambda: {"features": X[:5].copy(), "reference": X[5:].copy()},
+    arrays=("features", "reference"),
+)
 door(
     "metrics.aggregate",
     metrics.aggregate,
@@ -1018,6 +1047,34 @@ door(
     weight=0.05,
 )
 door(
+    "benchmark.visual_protocol",
+    lambda **given: benchmark.visual_protocol({"a": _image_model()}, **given),
+    lambda: {
+        "explainers": {"line": cf.LineSearch()},
+        "X": IMAGES[:4].copy(),
+        "X_other": IMAGES[4:8].copy(),
+        "reference": (IMAGES, np.arange(12) % 2),
+        "features": _means_of_rows,
+        "real": IMAGES[8:].copy(),
+        "confidence": 0.5,
+    },
+    signature=lambda explainers, X, X_other, reference, features, real, confidence: None,
+    weight=0.1,
+    words=("features", "instances", "labels", "images"),
+)
+
+
+def _means_of_rows(images):
+    return np.asarray(images).mean(axis=(1, 3))
+
+
+@cache
+def _image_model():
+    images = np.concatenate([IMAGES, 1 - IMAGES])
+    return cf.fit_classifier("smallcnn", images, np.arange(24) % 2, max_epochs=1)
+
+
+door(
     "benchmark.planted_series",
     benchmark.planted_series,
     lambda: {"n": 12, "length": 16, "width": 4},
@@ -1146,5 +1203,6 @@ NOT_DOORS = {
     "Metric",
     *("Case", "Cell", "Check", "ClassAudit", "ModelAudit", "DisagreeingRows", "Nearest", "Optimum"),
     *("Explorer", "ParameterEffects", "PlannedCell", "Recommendation", "Scores", "ServiceError"),
+    "VisualProtocol",
     *("Candidates", "Oracle", "Point", "Tasks"),
 }

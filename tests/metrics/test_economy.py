@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from contrafact.metrics import evaluate
 
@@ -20,6 +21,23 @@ def test_economy_of_images(make):
         make(X, X_cf, p, p, modality="image"), ["segments", "segment_length", "contiguity"]
     )
     np.testing.assert_array_equal(frame.iloc[:, 2:], [[2, 3 / 2, 1 / 2], [0, NAN, NAN]])
+
+
+def test_visible_change_by_hand(make):
+    """All values move, but two pixels of twelve by more than 2 % of the range, 0 to 10."""
+    X = np.zeros((2, 2, 3, 4))
+    X[:, 1, 0, 0] = 10
+    X_cf = X + 1e-3
+    X_cf[0, 0, 1, 1] = X_cf[0, 1, 2, 2] = 0.3
+    X_cf[0, 0, 2, 3] = 0.15
+    X_cf[1] = X[1]
+    p = [[1, 0]] * 2
+    result = make(X, X_cf, p, p, modality="image")
+    frame = evaluate(result, ["sparsity", "visible_change"])
+    np.testing.assert_allclose(frame.iloc[:, 2:], [[1, 2 / 12], [0, 0]])
+    assert np.argwhere(result.visible_pixels[0]).tolist() == [[1, 1], [2, 2]]
+    with pytest.raises(ValueError, match="visible_pixels is of images"):
+        _ = make(X[:, 0], X_cf[:, 0], p, p).visible_pixels
 
 
 def test_shortest_edit_by_hand(make):

@@ -96,6 +96,7 @@ def test_empty_result(three):
         "perturbation_auc",
         "perturbation_auc_reversed",
         "survival",
+        "visible_change",
     }
 
 
@@ -114,7 +115,7 @@ def test_all_that_can_be_computed_and_why_not_the_rest(three):
     ]:
         frame = evaluate(three, **passed)
         met = needs.index[needs.map(lambda parts, available=available: parts <= available)]
-        met = met.difference(["feature_diversity"])  # for rows; these are series
+        met = met.difference(["feature_diversity", "visible_change"])  # not for series
         assert set(frame.columns) == {"source", "status", *met}
         assert set(frame.left_out) == set(needs.index) - set(met)
         assert set(frame.metrics) == set(met)

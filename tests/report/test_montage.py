@@ -49,9 +49,11 @@ def test_what_was_not_reached_is_framed(images):
         cf_labels=np.where(np.arange(5) == 1, images.labels, images.cf_labels),
     )
     titles = [ax.title for ax in montage(failed).axes if ax.images]
-    assert titles[4].get_text() == f"{failed.cf_labels[1]}, wanted {failed.target[1]}"
+    first, second = titles[4].get_text().split("\n")
+    assert first == f"{failed.cf_labels[1]}, not {failed.target[1]}"
+    assert second.startswith("P ") and " → " in second
     assert titles[4].get_color() == ALARM != titles[1].get_color()
-    assert titles[1].get_text().startswith(f"{failed.cf_labels[0]}, 0.")
+    assert titles[1].get_text().startswith(f"{failed.cf_labels[0]}\nP ")
 
 
 def test_labels_are_not_read_as_mathematics(images, tmp_path):
@@ -59,6 +61,32 @@ def test_labels_are_not_read_as_mathematics(images, tmp_path):
     named = {name: odd[getattr(images, name)] for name in ("labels", "cf_labels", "target")}
     figure = montage(replace(images, classes=odd, **named), [0], tmp_path / "odd.svg")
     assert figure.axes[0].title._preprocess_math(figure.axes[0].get_title()) == (
-        repr(str(named["labels"][0])),
+        f"{str(named['labels'][0])!r}\nbefore",
         False,
     )
+
+
+def test_the_norm_is_named_once_and_its_value_above_each_difference(images):
+    known = replace(
+        images,
+        info={**images.info, "norm_used": np.linspace(0.5, 1, 5)},
+        provenance={**images.provenance, "method": "SVCE", "parameters": {"norm": 1.5}},
+    )
+    figure = montage(known, [0, 4])
+    assert figure.get_suptitle() == "SVCE, change in the l1.5 norm"
+    titles = [ax.get_title() for ax in figure.axes if ax.images]
+    assert titles[2] == "change\n0.50" and titles[5] == "change\n1.00"
+    assert montage(images).get_suptitle() == "LineSearch"
+
+
+def test_long_labels_are_smaller_than_their_pictures(images):
+    long = np.array([f"class number {c}" for c in range(10)])
+    named = {name: long[getattr(images, name)] for name in ("labels", "target")}
+    failed = {"valid": np.zeros(5, bool), "status": np.repeat("invalid", 5)}
+    named["cf_labels"] = named["labels"]
+    figure = montage(replace(images, classes=long, **failed, **named), [0, 1])
+    renderer = figure.canvas.get_renderer()
+    figure.draw(renderer)
+    for ax in figure.axes:
+        if ax.images:
+            assert ax.title.get_window_extent().width < 1.15 * ax.get_window_extent().width

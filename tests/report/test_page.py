@@ -247,7 +247,8 @@ def test_every_modality(make, read, modality, shape, scope):
     X = np.zeros((1, *shape))
     found = read(make(X, X + 1, [[0.75, 0.25]], [[0.25, 0.75]], modality=modality))
     assert scope in found.words
-    assert "Typical change: 100 % of the values" in found.words
+    values = "pixels visibly" if modality == "image" else "values"
+    assert f"Typical change: 100 % of the {values}" in found.words
 
 
 def test_result_writes_its_own(series, tmp_path):

@@ -100,6 +100,15 @@ def test_images_by_ninths(told, pixel, words):
     assert told(x, x_cf, modality="image").endswith(f"would have to be different {words}.")
 
 
+def test_images_by_what_can_be_seen(told):
+    x = np.zeros((1, 9, 9))
+    x[0, 4, 4] = 1
+    x_cf = x + 1e-3
+    x_cf[0, 8, 8] = 0.5
+    assert told(x, x_cf, modality="image").endswith("have to be brighter at the lower right.")
+    assert told(x, x + 1e-3, modality="image").endswith("brighter all over.")
+
+
 def test_images_all_over_and_tiny(told):
     x = np.zeros((1, 1, 1))
     assert told(x, x + 1, modality="image").endswith("would have to be brighter all over.")

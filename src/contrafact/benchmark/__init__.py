@@ -4,6 +4,7 @@ from .blocks import ranks
 from .cell_states import progress_of
 from .effects import ParameterEffects, parameter_effects
 from .grid import Benchmark, Cell
+from .image_protocol import VisualProtocol, visual_protocol
 from .peers import TscfEvalPeer, WildboarPeer
 from .planted import Planted, planted_images, planted_series
 from .planted_scores import localization, optimality_gap
@@ -19,6 +20,7 @@ __all__ = [
     "Planted",
     "Store",
     "TscfEvalPeer",
+    "VisualProtocol",
     "WildboarPeer",
     "correlations",
     "friedman",
@@ -34,5 +36,6 @@ __all__ = [
     "run",
     "scalarize",
     "sensitivity",
+    "visual_protocol",
     "wilcoxon_holm",
 ]

@@ -323,7 +323,7 @@ class Oracle:
         Tensor of shape (m, classes)
             Logits; their softmax is the model's probability.
         """
-        self.meter.charge(self._on_host(row))
+        self.meter.charge(self._on_host(row), self.classifier.rows_per_gradient)
         return self.classifier.logits(x_cf)
 
     def charge(self, row: Tensor) -> None:

@@ -26,6 +26,9 @@ CHANGE_TOLERANCE = 1e-6
 #: the same for features, whose units differ: relative to the largest difference of the row
 FEATURE_TOLERANCE = 1e-9
 
+#: share of an image's range of values from which a change of a pixel can be seen
+VISIBLE = 0.02
+
 #: fields that are not arrays with one entry per counterfactual
 SHARED_FIELDS = ("classes", "modality", "info", "provenance", "names", "table", "exceptions")
 
@@ -136,6 +139,8 @@ class Counterfactuals(ResultExports):
         moved = self.status == "valid"
         if moved.any() and self.table is not None:
             summary += f", {self.changed_parts[moved].sum(1).mean():.3g} columns changed"
+        elif moved.any() and self.modality == "image":
+            summary += f", {self.visible_pixels[moved].mean():.0%} of pixels visibly changed"
         elif moved.any():
             summary += f", {self.changed_fraction[moved].mean():.0%} changed"
         method = self.provenance.get("method", "unknown method")
@@ -170,6 +175,23 @@ class Counterfactuals(ResultExports):
             return np.asarray(self.changed_parts.mean(1))
         size = int(np.prod(self.X.shape[1:]))
         return np.asarray(self._changed().reshape(len(self), size).mean(1))
+
+    @property
+    def visible_pixels(self) -> Array:
+        """Mask of the pixels of images that changed visibly, (n, height, width).
+
+        In some channel by more than 2 % of the range of the image's values, before and after. On
+        many images `changed` is true of every pixel, most of which moved by next to nothing.
+        """
+        if self.modality != "image":
+            raise ValueError(
+                f"visible_pixels is of images; this result holds {self.modality} data."
+            )
+        both = np.stack([as_numpy(self.X), as_numpy(self.X_cf)], axis=1).astype(np.float64)
+        values = both.reshape(len(self), int(np.prod(both.shape[1:])))
+        span = np.ptp(values, axis=1) if values.size else np.zeros(len(self))
+        size = np.abs(both[:, 1] - both[:, 0]).max(axis=1, initial=0)
+        return np.asarray(size > VISIBLE * span[:, None, None])
 
     @property
     def changed_parts(self) -> Array:

@@ -130,6 +130,10 @@ class Glacier(WeightedExplainer):
         ]
 
     @override
+    def _default_confidence(self) -> float:
+        return self.tau
+
+    @override
     def _fit(self, X: Tensor, y: Array | None) -> None:
         super()._fit(X, y)
         if self.autoencoder is not None:

@@ -122,6 +122,10 @@ class LatentCF(WeightedExplainer):
         return [{**quick, "weights": "uniform"}, {**quick, "residual": False}]
 
     @override
+    def _default_confidence(self) -> float:
+        return self.tau
+
+    @override
     def _fit(self, X: Tensor, y: Array | None) -> None:
         super()._fit(X, y)
         self.latent_ = LatentSpace.fit(self.autoencoder, X, self.max_epochs)

@@ -17,7 +17,7 @@ from ..numerics import broadcast_rows
 from ..search import first_on_line
 from ..search.ball import Ball
 from ..search.segments import as_rows
-from ..validation import Function, Nothing, OneOf, Real, Satisfies, brief
+from ..validation import Function, Integer, Nothing, OneOf, Real, Satisfies, brief
 from .support.ball_descent import BallDescent
 from .support.ball_race import BallRace
 from .support.ball_search import BallSearch, Found, Objective
@@ -25,6 +25,7 @@ from .support.boundary_walk import walk_boundary
 from .support.guided import FallbackExplainer
 from .support.level_exchanges import exchange_levels
 from .support.option_rules import COUNT, PROBABILITY, STEPS
+from .support.pixel_levels import MOST, Levels, PixelLevels, find_levels, round_to_levels
 
 #: Frank-Wolfe gap up to which a search counts as done
 SMALL_GAP = 0.1
@@ -71,6 +72,13 @@ class SVCE(FallbackExplainer):
     bounds : tuple, optional
         (low, high) of the values, numbers or one per channel; default: the range of the reference
         data, per channel (per feature for rows).
+    levels : int, "auto" or None, default="auto"
+        Images: values that a pixel can have, so that a counterfactual stays valid when it is saved
+        as a picture. It lies on low + k / (levels − 1) (high − low), and the model is asked about
+        it there; where rounding undoes the class, the change is enlarged as little as needed, if
+        need be beyond a fixed radius. "auto": 256 where all pixels of the reference images lie on
+        such a grid (of `bounds`; else of their range, [0, 1], [0, 255] or [-1, 1]), else None, as
+        for series and rows: no rounding.
 
     References
     ----------
@@ -94,6 +102,7 @@ class SVCE(FallbackExplainer):
         "restarts": COUNT,
         "objective": OneOf("logp", "margin") | Function("a point"),
         "confidence": Nothing() | PROBABILITY,
+        "levels": Nothing() | OneOf("auto") | Integer(at_least=2, at_most=2**16),
     }
     info_keys = {
         "radius": "ε",
@@ -115,6 +124,7 @@ class SVCE(FallbackExplainer):
         objective: Objective = "logp",
         confidence: float | None = None,
         bounds: tuple[Any, Any] | None = None,
+        levels: Levels = "auto",
     ) -> None:
         self.norm = norm
         self.radius = radius
@@ -124,6 +134,11 @@ class SVCE(FallbackExplainer):
         self.objective = objective
         self.confidence = confidence
         self.bounds = bounds
+        self.levels = levels
+
+    @override
+    def _default_confidence(self) -> float | None:
+        return self.confidence
 
     @property
     def _search(self) -> BallSearch:
@@ -146,20 +161,21 @@ class SVCE(FallbackExplainer):
         else:
             low, high = _read_bounds(self.bounds, X)
             _check_scale(X, high)
+        self.levels_ = find_levels(self.levels, X, None if self.bounds is None else (low, high))
         self.low_ = broadcast_rows(low, X[0]).expand(self.shape_).clone()
         self.high_ = broadcast_rows(high, X[0]).expand(self.shape_).clone()
         self.spread_ = float(X.flatten(1).std(0, correction=0).mean()) or 1.0
 
     @override
     def _explain(self, tasks: Tasks) -> Candidates:
-        if tasks.confidence is None and self.confidence is not None:
-            tasks = tasks.with_goal(self.confidence)
         ball = self._ball(tasks)
         x_cf, fallback = self._within(tasks, ball)
         if tasks.space is not None:
             x_cf, fallback = self._with_exchanges(tasks, x_cf, fallback)
             # Levels that were exchanged stay, numbers are what the ball is about.
             ball = replace(ball, x0=torch.where(ball.free, tasks.x, x_cf))
+        if self.levels_ is not None:
+            x_cf, fallback = self._on_levels(tasks, ball, x_cf, fallback, self.levels_)
         used = replace(ball, x0=tasks.x).norm(x_cf)
         ball = replace(ball, eps=torch.maximum(ball.eps, used.to(ball.eps)))
         gap, p_after = self._search.certificate(tasks, ball, x_cf)
@@ -240,6 +256,22 @@ class SVCE(FallbackExplainer):
             return x_cf, fallback
         x_cf, on_line = self._fall_back(tasks, x_cf)
         return x_cf, fallback | on_line
+
+    def _on_levels(
+        self, tasks: Tasks, ball: Ball, x_cf: Tensor, fallback: Tensor, levels: PixelLevels
+    ) -> tuple[Tensor, Tensor]:
+        """Round images to their levels; where no enlarged change does, on the way to a neighbor."""
+        fixed = self.radius != "auto"
+        rounded, missed = round_to_levels(tasks, ball, x_cf, levels, within=fixed)
+        if fixed or len(missed) == 0:
+            return rounded, fallback
+        failed = tasks.take(missed)
+        guides = self._find_guides(failed)
+        # Enlarged MOST times, this is the neighbor itself.
+        start = failed.x + (guides.x[:, 0] - failed.x) / MOST
+        rounded[missed], _ = round_to_levels(failed, ball.take(missed), start, levels, within=False)
+        fallback[missed] = True
+        return rounded, fallback
 
     def _ball(self, tasks: Tasks) -> Ball:
         """Intersect the box of the data with the constraints.

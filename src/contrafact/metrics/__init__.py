@@ -1,8 +1,9 @@
-"""Metrics: one number per counterfactual, failures included."""
+"""Metrics: one number per counterfactual, failures included; the distance of two sets."""
 
 from ..deprecation import renamed_attributes
 from .aggregation import aggregate
 from .evaluation import evaluate, list_metrics
+from .frechet import frechet_distance
 from .inputs import MetricInputs
 from .metric import Metric
 from .reference import Reference
@@ -17,6 +18,7 @@ __all__ = [
     "Scores",
     "aggregate",
     "evaluate",
+    "frechet_distance",
     "list_metrics",
 ]
 

@@ -42,6 +42,22 @@ class UnchangedFraction(Metric):
         return np.asarray(1 - result.changed_fraction)
 
 
+class VisibleChange(Metric):
+    """Fraction of the pixels that changed visibly, by `Counterfactuals.visible_pixels`.
+
+    That is by more than 2 % of the image's range of values in some channel. `sparsity` counts every
+    value that moved at all, which on images is often all of them.
+    """
+
+    name = "visible_change"
+    direction = "min"
+    modalities = ("image",)
+
+    @override
+    def compute(self, result: Counterfactuals, inputs: MetricInputs) -> Array:
+        return np.asarray(result.visible_pixels.mean(axis=(1, 2)))
+
+
 class Compactness(Metric):
     """Fraction of the values with |x' − x| ≤ 0.01, in the units of the data.
 
@@ -208,6 +224,7 @@ class Redundancy(Metric):
 ECONOMY: tuple[type[Metric], ...] = (
     Sparsity,
     UnchangedFraction,
+    VisibleChange,
     Compactness,
     Segments,
     SegmentLength,

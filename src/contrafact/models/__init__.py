@@ -4,9 +4,10 @@ from ..deprecation import renamed_attributes
 from .adapters import as_classifier
 from .classifier import Classifier
 from .committee import Committee
+from .ensemble import Ensemble
 from .verdict import Verdict
 
-__all__ = ["Classifier", "Committee", "Verdict", "as_classifier"]
+__all__ = ["Classifier", "Committee", "Ensemble", "Verdict", "as_classifier"]
 
 # Networks and training were part of this package; the old names work until version 0.3.
 _MOVED_TO_NN = (

@@ -59,8 +59,8 @@ class Classifier(ABC):
         confirmed this order yet.
     known_reference : tuple of rows and Verdict, or None
         What the model said of the reference rows, while a method is fitted.
-    rows_per_evaluation, rows_per_verdict : int
-        Rows the model sees for one row of `evaluate` and of `verdict`.
+    rows_per_evaluation, rows_per_verdict, rows_per_gradient : int
+        Rows the model sees for one row of `evaluate`, of `verdict` and of `logits`.
     max_batch_elements : int
         Largest number of values handed to the model at once, which bounds memory.
 
@@ -77,6 +77,7 @@ class Classifier(ABC):
     device: torch.device = torch.device("cpu")
     rows_per_evaluation: int = 1
     rows_per_verdict: int = 1
+    rows_per_gradient: int = 1
     n_threads: int | None = None
     max_batch_elements: ClassVar[int] = 2**22
     #: False where contrafact itself computed the probabilities, or checked them before

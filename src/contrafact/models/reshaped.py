@@ -59,5 +59,5 @@ class Reshaped(Wrapper):
 
     @override
     def logits(self, x: Tensor) -> Tensor:
-        self.rows_evaluated += len(x)
+        self.rows_evaluated += self.rows_per_gradient * len(x)
         return self.inner.logits(self._inside(x))

@@ -23,6 +23,7 @@ class Wrapper(Classifier):
         super().__init__(inner._classes, inner.batch_size)
         self.rows_per_evaluation = inner.rows_per_evaluation
         self.rows_per_verdict = inner.rows_per_verdict
+        self.rows_per_gradient = inner.rows_per_gradient
         self.n_threads = inner.n_threads
         self.remarks = inner.remarks
 

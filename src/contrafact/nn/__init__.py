@@ -3,6 +3,7 @@
 from .autoencoder_training import fit_autoencoder, reconstruction_report
 from .autoencoders import Autoencoder, ConvAutoencoder, LSTMAutoencoder
 from .diagnostics import robust_accuracy, spectral_report
+from .features import FeatureExtractor
 from .image_networks import ResNet8, SmallCNN
 from .inception import InceptionTime
 from .networks import FCN, MLP, BiLSTM
@@ -18,6 +19,7 @@ __all__ = [
     "Autoencoder",
     "BiLSTM",
     "ConvAutoencoder",
+    "FeatureExtractor",
     "InceptionTime",
     "LSTMAutoencoder",
     "ResNet8",

@@ -183,7 +183,7 @@ def spectral_report(model: nn.Module | Classifier, X: ArrayLike | Tensor) -> Spe
     if not isinstance(classifier, TorchClassifier):
         raise TypeError(f"model must be a torch module or a classifier made of one, got {model!r}.")
     x = classifier.as_input(read_instances(X, "X"))
-    features = _features(classifier, x).double()
+    features = penultimate(classifier, x).double()
     if not features.square().sum().isfinite():
         raise ValueError(
             f"X must hold rows whose features have a finite variance, got features up to "
@@ -201,8 +201,21 @@ def spectral_report(model: nn.Module | Classifier, X: ArrayLike | Tensor) -> Spe
     return SpectralReport(spectrum, float(shares[0]), n_before_limit + 1)
 
 
-def _features(classifier: TorchClassifier, x: Tensor) -> Tensor:
-    """Return the inputs of the last linear layer that runs."""
+def penultimate(classifier: TorchClassifier, x: Tensor) -> Tensor:
+    """Compute the inputs of the last linear layer that runs.
+
+    Parameters
+    ----------
+    classifier : TorchClassifier
+        A classifier made of a module.
+    x : Tensor of shape (n, ...)
+        Instances, as the module takes them.
+
+    Returns
+    -------
+    Tensor of shape (n, features)
+        The features; of a layer that runs at several places, (n, ..., features).
+    """
     features: list[Tensor] = []
     with classifier.in_eval_mode.hooked() as module:
         layer = last_linear(module, x[:2])

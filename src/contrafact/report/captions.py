@@ -72,7 +72,10 @@ def detail(result: Counterfactuals, i: int) -> str:
 
 
 def change_text(result: Counterfactuals, i: int) -> str:
-    """Say how much of row i changed: "12 % of the values changed, in 3 stretches"."""
+    """Say how much of row i changed: "12 % of the values changed, in 3 stretches".
+
+    Of an image, what can be seen: "12 % of the pixels changed visibly, in 3 regions".
+    """
     row = result[i]
     if row.table is not None:
         count = int(row.changed_parts.sum())
@@ -83,5 +86,18 @@ def change_text(result: Counterfactuals, i: int) -> str:
         return "nothing changed"
     if result.modality == "row":
         return f"{places} of {row.X.shape[1]} features changed"
-    share = percent_text(row.changed_fraction[0])
+    share = percent_text(changed_share(result, i))
+    if result.modality == "image":
+        places = int(count_regions(row.visible_pixels[:, None], "image")[0])
+        if places == 0:
+            return "no pixel changed visibly"
+        return f"{share} of the pixels changed visibly, in {counted(places, PLACES['image'])}"
     return f"{share} of the values changed, in {counted(places, PLACES[result.modality])}"
+
+
+def changed_share(result: Counterfactuals, i: int) -> float:
+    """Return the share of the values of row i that changed; of an image, of its pixels, visibly."""
+    row = result[i]
+    if result.modality == "image":
+        return float(row.visible_pixels.mean())
+    return float(row.changed_fraction[0])

@@ -69,7 +69,9 @@ def changes_of(result: Counterfactuals, i: int) -> list[Change]:
     if result.modality == "row":
         return _features(result, x, x_cf, changed)
     if result.modality == "image":
-        return _parts(x_cf - x, changed)
+        visible = result[i].visible_pixels
+        # What can be seen is named; where nothing can be, all that changed.
+        return _parts(x_cf - x, changed & visible if visible.any() else changed)
     return _stretches(result, x, x_cf, changed)
 
 

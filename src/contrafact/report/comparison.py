@@ -12,6 +12,7 @@ from ..metrics.metric import instance_shape
 from ..metrics.table_rows import part_changes
 from ..models.classifier import Array
 from ..validation import brief
+from .captions import changed_share
 from .grammar import counted, shorten
 from .pairs import changed_mask, pair
 from .style import Look, look_of
@@ -198,6 +199,8 @@ def answer_lines(answer: MethodAnswer) -> list[str]:
         amount = counted(int(row.changed_parts.sum()), "column")
     elif answer.result.modality == "row":
         amount = counted(int(changed.sum()), "feature")
+    elif answer.result.modality == "image":
+        amount = f"{percent_text(changed_share(answer.result, answer.i))} of pixels visibly"
     else:
         amount = percent_text(float(changed.mean()))
     return [

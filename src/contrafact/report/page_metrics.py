@@ -54,6 +54,7 @@ PAGE_METRICS = (
         percent_text,
         label="changed",
     ),
+    PageMetric("visible_change", percent_text, label="changed visibly"),
     PageMetric("segments", number_text),
     PageMetric("l2", number_text),
     PageMetric("linf", number_text),
@@ -102,9 +103,10 @@ def page_scores(result: Counterfactuals, known: Reference | None) -> pd.DataFram
     DataFrame
         One row per counterfactual, a column for each metric.
     """
-    needs = list_metrics().set_index("name")["needs"]
-    names = [metric.name for metric in PAGE_METRICS if known is not None or not needs[metric.name]]
-    return evaluate(result, names, known)
+    metrics = list_metrics().set_index("name").loc[[metric.name for metric in PAGE_METRICS]]
+    fits = metrics["modalities"].str.contains(result.modality)
+    possible = fits & ((metrics["needs"] == "") | (known is not None))
+    return evaluate(result, list(metrics.index[possible]), known)
 
 
 def shown_metrics(scores: pd.DataFrame) -> list[PageMetric]:

@@ -15,7 +15,7 @@ from ..engine.constraints import Constraints, broadcast_over_instance
 from ..engine.result import Counterfactuals, as_numpy
 from ..metrics import Reference
 from ..models.classifier import Array
-from .captions import headline, kind_of
+from .captions import changed_share, headline, kind_of
 from .constraint_table import kept_constraints
 from .grammar import counted, shorten
 from .packing import json_numbers, pack_bits, pack_values
@@ -179,7 +179,7 @@ def _packed_instance(result: Counterfactuals, i: int, dtype: Any) -> Any:
 def _answer(method: _Method, i: int, dtype: Any) -> dict[str, Any]:
     """Collect what is shown of counterfactual i."""
     result = method.result
-    changed = float(result[i].changed_fraction[0])
+    changed = changed_share(result, i)
     broken = [words for words, kept in method.kept.items() if not kept[i]]
     answer = {
         "headline": headline(result, i, 60, probabilities=False),

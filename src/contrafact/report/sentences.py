@@ -216,9 +216,14 @@ def _typical_change(reached: Counterfactuals) -> str:
         n_columns = counted(len(reached.table.schema.parts), "column")
         share = f"{number_text(float(np.median(count)))} of {n_columns}"
         alternatives = "options"
+    if reached.modality == "image":
+        pixels = reached.visible_pixels
+        share = f"{percent_text(float(np.median(pixels.mean(axis=(1, 2)))))} of the pixels visibly"
     where = ""
     if reached.modality != "row":
-        count = count_regions(as_numpy(reached.changed), reached.modality)
+        is_image = reached.modality == "image"
+        changed = pixels[:, None] if is_image else as_numpy(reached.changed)
+        count = count_regions(changed, reached.modality)
         places = round(float(np.median(count)))
         where = f", in {counted(places, PLACES[reached.modality])}"
     instances = len(np.unique(reached.source))

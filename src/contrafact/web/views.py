@@ -10,7 +10,7 @@ from ..engine import Counterfactuals
 from ..engine.result import as_numpy
 from ..explainers.support.prototype_model import is_prototype_model
 from ..models.classifier import Array
-from ..report.captions import change_text
+from ..report.captions import change_text, changed_share
 from ..report.grammar import shorten
 from ..report.pairs import changed_mask, pair
 from ..report.sentences import outcome, sentence, votes_sentence
@@ -159,7 +159,7 @@ def alternatives(workspace: Workspace, job: Job, result: Counterfactuals) -> lis
                 "probabilities": np.nan_to_num(result.cf_proba[i]).tolist(),
                 "label": columns[result.cf_labels[i].item()],
                 "target": columns[result.target[i].item()],
-                "changed_share": float(result[i].changed_fraction[0]),
+                "changed_share": changed_share(result, i),
                 "changed_text": change_text(result, i),
                 "stretches": stretches(result, i) if result.modality == "series" else [],
                 "votes_text": votes_sentence(result, i),

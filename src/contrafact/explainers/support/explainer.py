@@ -113,6 +113,10 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
         """Return the committee of a request that names none."""
         return None
 
+    def _default_confidence(self) -> float | None:
+        """Return the least P(target) of a request that names none."""
+        return None
+
     def _default_seed(self) -> int:
         """Return the seed of a request that names none."""
         return 0
@@ -310,7 +314,8 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
             value; "believable" gives back whole stretches, their ends and amplitude, without new
             jumps and kinks. See `refine`.
         confidence : float, optional
-            Least P(target) to aim for; None asks for the decision alone.
+            Least P(target) to aim for, also of instances that are in the class already; None is
+            the method's own where it has one, else the decision alone counts.
         committee : Committee, list of models or "auto", optional
             Models that have to put a counterfactual in the target class, too. "auto": three, made
             by `contrafact.committee` from the reference data and kept as `committee_`.
@@ -337,7 +342,7 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
             k=k,
             budget=budget,
             refine=refine,
-            confidence=confidence,
+            confidence=self._default_confidence() if confidence is None else confidence,
             on_error=on_error,
             seed=self._default_seed() if random_state is None else random_state,
         )
