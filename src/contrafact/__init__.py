@@ -19,6 +19,7 @@ _PACKAGES = {
         "load_model",
         "reconstruction_report",
         "robust_accuracy",
+        "robust_report",
         "spectral_report",
     ),
     "tables": ("Schema",),

@@ -737,6 +737,22 @@ door(
     ranges={"eps": (0, None)},
 )
 door(
+    "nn.robust_report",
+    cf.robust_report,
+    lambda: {
+        "model": torch.nn.Linear(4, 2),
+        "X": np.abs(X[:6]) % 1,
+        "y": Y[:6].copy(),
+        "steps": 1,
+        "restarts": 1,
+    },
+    arrays=("X",),
+    labels=("y",),
+    models=("model",),
+    words=("class", "label", "module", "instances", "features", "y"),
+    ranges={"eps": (0, None)},
+)
+door(
     "nn.spectral_report",
     cf.spectral_report,
     lambda: {"model": torch.nn.Linear(4, 2), "X": X[:6].copy()},
