@@ -1,0 +1,257 @@
+"""Compare models trained against one norm and against several: robust accuracy, and the judge.
+
+    make bench-norms DATA=folder      MNIST and Fashion-MNIST: images/*.npz, weights/*.pt in it
+
+What was measured is kept in a folder (`--cache`), with the weights of the models that are trained;
+a run that is interrupted goes on. Writes benchmarks/results/robust_norms.md.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+import contrafact as cf
+from _common import Array, conditions, make_parser, spread, table_head, table_row, write_page
+from _norm_models import EPS, N_ORACLE, NORMS, TUNING, Zoo
+from _notebook import Notebook
+from _visual_models import Images
+from contrafact.models import Classifier
+from contrafact.nn import advise_norm, robust_report
+
+SEEDS = {"fashion_mnist": (0, 1, 2), "mnist": (0, 1)}
+#: norms of the counterfactuals
+P = (1, 1.5, 2, math.inf)
+#: P(target) of the counterfactuals, as in visual_study.md
+CONFIDENCE = {"fashion_mnist": 0.6, "mnist": 0.9}
+N_IMAGES = 24
+N_ATTACKED = 300
+MODELS = ("plain", "given, l∞", "tuned, l∞", "l2-trained", "tuned, l1 l2 l∞")
+
+
+def models_of(zoo: Zoo, seed: int) -> dict[str, Classifier]:
+    """Return the models that are compared."""
+    models = (
+        zoo.plain(seed),
+        zoo.given(),
+        zoo.tuned(seed, (math.inf,)),
+        zoo.l2_trained(seed),
+        zoo.tuned(seed, NORMS),
+    )
+    return dict(zip(MODELS, models, strict=True))
+
+
+def test_rows(images: Images, n: int, seed: int) -> tuple[Array, Array]:
+    """Return n random test images and their labels."""
+    rows = np.random.default_rng(1000 + seed).permutation(len(images.X_test))[:n]
+    return images.X_test[rows], images.y_test[rows]
+
+
+# --- robust accuracy -----------------------------------------------------------------------------
+
+
+def measure_robust(zoo: Zoo, name: str, model: Classifier, seed: int) -> dict[str, Any]:
+    """Return accuracy and robust accuracy in every norm, and in the worst."""
+    x, y = test_rows(zoo.images, N_ATTACKED, seed)
+    report = robust_report(
+        model, x, y, NORMS, EPS[zoo.data], steps=20, restarts=1, random_state=seed
+    )
+    by_norm = {f"l{norm:g}": share for norm, share in report.robust_accuracy.items()}
+    return {"accuracy": report.accuracy, **by_norm, "worst": report.worst}
+
+
+# --- counterfactuals -----------------------------------------------------------------------------
+
+
+def targets(models: dict[str, Classifier], zoo: Zoo, seed: int) -> tuple[Array, Array]:
+    """Return test images that all models get right, and the runner-up of their mean scores."""
+    x, y = test_rows(zoo.images, 200, seed)
+    proba = [model.predict_proba(x) for model in models.values()]
+    right = np.all([p.argmax(1) == y for p in proba], axis=0)
+    rows = np.flatnonzero(right)[:N_IMAGES]
+    ranking = np.argsort(sum(proba)[rows], axis=1)
+    return x[rows], ranking[:, -2]
+
+
+def measure_judged(
+    zoo: Zoo,
+    model: Classifier,
+    oracle: Classifier,
+    x: Array,
+    target: Array,
+    p: float,
+) -> dict[str, Any]:
+    """Return which counterfactuals reached the confidence, and which the oracle believes."""
+    confidence = CONFIDENCE[zoo.data]
+    explainer = cf.SVCE(norm=p, radius="auto", n_iter=20, restarts=1, bounds=(0, 1))
+    explainer.fit(model, zoo.images.X[:500], zoo.images.y[:500])
+    result = explainer.explain(x, target=target, confidence=confidence)
+    reached = result.valid & (result.target_proba[:, 1] >= confidence - 1e-3)
+    agrees = oracle.predict(result.X_cf) == target
+    delta = np.abs(result.delta.reshape(len(x), -1))
+    return {
+        "reached": reached.tolist(),
+        "agrees": agrees.tolist(),
+        "radius": result.info["norm_used"].tolist(),
+        "l2": np.linalg.norm(delta, axis=1).tolist(),
+        "l0": (delta > 0.02).mean(1).tolist(),
+    }
+
+
+# --- page ----------------------------------------------------------------------------------------
+
+
+def robust_section(data: str, frame: pd.DataFrame) -> list[str]:
+    """Return the table of robust accuracies, and the bar."""
+    frame = frame[frame["data"] == data]
+    columns = ["accuracy", "l1", "l2", "linf", "worst"]
+    lines = table_head("model", "accuracy", "l1", "l2", "l∞", "worst norm")
+    for name in MODELS:
+        part = frame[frame["model"] == name]
+        lines.append(table_row(name, *(spread(part[column]) for column in columns)))
+    worst = frame.pivot(index="seed", columns="model", values="worst")
+    multi = worst["tuned, l1 l2 l∞"]
+    gains = [
+        f"{spread(multi - worst[other])} over *{other}* ({(multi > worst[other]).sum()} of "
+        f"{len(worst)} seeds)"
+        for other in ("given, l∞", "tuned, l∞", "l2-trained")
+    ]
+    return [*lines, "", f"*tuned, l1 l2 l∞* gains in the worst norm: {'; '.join(gains)}.", ""]
+
+
+def judged_section(data: str, frame: pd.DataFrame) -> list[str]:
+    """Return the table of the oracle's agreement, over images that all reached."""
+    frame = frame[frame["data"] == data]
+    agreement: dict[tuple[str, float], list[float]] = {}
+    matched = []
+    for _, part in frame.groupby("seed"):
+        everywhere = np.all(part["reached"].tolist(), axis=0)
+        matched.append(everywhere.mean())
+        for _, line in part.iterrows():
+            share = np.mean(np.array(line["agrees"])[everywhere])
+            agreement.setdefault((line["model"], line["p"]), []).append(share)
+    lines = [
+        f"Images on which every model and norm reached that confidence: {spread(matched)}.",
+        "",
+        *table_head("model", *(f"p = {p:g}" for p in P)),
+    ]
+    lines += [table_row(name, *(spread(agreement[name, p]) for p in P)) for name in MODELS]
+    gains = []
+    multi = "tuned, l1 l2 l∞"
+    for p in P:
+        difference = np.subtract(agreement[multi, p], agreement["given, l∞", p])
+        gains.append(f"{spread(difference)} at p = {p:g}")
+    return [*lines, "", f"*{multi}* − *given, l∞*, same seed: {'; '.join(gains)}.", ""]
+
+
+def advice_section(data: str, frame: pd.DataFrame) -> list[str]:
+    """Return the gains in half radius over the plain model, and the norm that is advised."""
+    frame = frame[frame["data"] == data]
+    lines = table_head("model", *(f"gain, p = {p:g}" for p in P), "advised")
+    for _, line in frame.iterrows():
+        cells = [f"{gain:.2f}" for gain in line["gain"]]
+        lines.append(table_row(line["model"], *cells, f"{line['norm']:g}"))
+    return [*lines, ""]
+
+
+def page(notebook: Notebook) -> list[str]:
+    """Return the page of what was measured so far."""
+    lines = list(INTRODUCTION)
+    for data in SEEDS:
+        if not (notebook.frame("robust").get("data", pd.Series()) == data).any():
+            continue
+        eps = ", ".join(f"{radius:g}" for radius in EPS[data])
+        n = len(SEEDS[data])
+        lines += [
+            f"## {data}",
+            "",
+            f"{n} seeds; radii (l1, l2, l∞) = ({eps}); robust accuracy on {N_ATTACKED} test images "
+            "per seed, 20 steps, an upper bound.",
+            "",
+            *robust_section(data, notebook.frame("robust")),
+            f"The judge agrees, on {N_IMAGES} images per seed at P(target) = {CONFIDENCE[data]}:",
+            "",
+            *judged_section(data, notebook.frame("judged")),
+            "`advise_norm`, 100 test images, seed 0: half radius over that of the plain model.",
+            "",
+            *advice_section(data, notebook.frame("advice")),
+        ]
+    return lines
+
+
+INTRODUCTION = [
+    "# Robust in several norms, and which norm to explain with",
+    "",
+    "*plain*: trained without attacks, 4 epochs. *given, l∞*: the given weights (l∞ 0.1). *tuned*: "
+    f"the given weights, {TUNING['max_epochs']} more epochs on the {10000 - N_ORACLE} training "
+    f"images of the seed, PGD-{TUNING['steps']}, against l∞ alone, or against a random one of l1, "
+    "l2, l∞ for every batch (`RobustTrainer(norms=(1, 2, inf))`). *l2-trained*: from scratch, 6 "
+    "epochs of fast adversarial training. All have one architecture. The judge is a LeNet with "
+    f"5 x 5 convolutions and max-pooling, 5 epochs on the {N_ORACLE} other training images. "
+    'Counterfactuals: SVCE(norm=p, radius="auto", n_iter=20, restarts=1), the smallest change that '
+    "reaches the stated P(target), on test images that all models get right, toward the runner-up "
+    "of their mean probabilities: the same images, targets and confidence for all. Mean ± standard "
+    "deviation over the seeds.",
+    "",
+]
+
+
+def main() -> None:
+    """Measure what is missing and write the page."""
+    parser = make_parser(__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="folder with images and weights")
+    parser.add_argument("--cache", type=Path, default=Path("build/robust_norms"))
+    parser.add_argument("--sets", nargs="+", default=list(SEEDS), choices=SEEDS)
+    args = parser.parse_args()
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    notebook = Notebook(args.cache / "robust_norms.jsonl")
+    for data in args.sets:
+        zoo = Zoo(data, args.data, args.cache)
+        for seed in SEEDS[data]:
+            measure_seed(notebook, zoo, seed)
+            command = "python benchmarks/robust_norms.py --data folder"
+            write_page("robust_norms.md", conditions(command), "", *page(notebook))
+
+
+def measure_seed(notebook: Notebook, zoo: Zoo, seed: int) -> None:
+    """Measure all models of one seed."""
+    models = models_of(zoo, seed)
+    for name, model in models.items():
+        key = {"data": zoo.data, "seed": seed, "model": name}
+        notebook.measure(
+            {"kind": "robust", **key},
+            lambda name=name, model=model: measure_robust(zoo, name, model, seed),
+        )
+    if seed == 0:
+        x, y = test_rows(zoo.images, 100, 0)
+        for name in MODELS[1:]:
+
+            def advise(name: str = name) -> dict[str, Any]:
+                advice = advise_norm(models[name], x, y, models["plain"], P)
+                return {
+                    "norm": advice.norm,
+                    "gain": [advice.gain[p] for p in P],
+                    "half_radius": [advice.half_radius[p] for p in P],
+                }
+
+            notebook.measure({"kind": "advice", "data": zoo.data, "model": name}, advise)
+    oracle = zoo.oracle(seed)
+    x, target = targets(models, zoo, seed)
+    for name, model in models.items():
+        for p in P:
+            key = {"data": zoo.data, "seed": seed, "model": name, "p": p}
+            notebook.measure(
+                {"kind": "judged", **key},
+                lambda model=model, p=p: measure_judged(zoo, model, oracle, x, target, p),
+            )
+
+
+if __name__ == "__main__":
+    main()
