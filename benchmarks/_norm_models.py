@@ -34,14 +34,16 @@ EPS = {
 }
 #: images that judges are trained on; the other training images are for the models that are judged
 N_ORACLE = 4000
+#: options of fine-tuning; chosen on Fashion-MNIST, seed 0, with images of the judge
 TUNING: dict[str, Any] = {
-    "attack": "pgd",
-    "steps": 4,
-    "max_epochs": 3,
+    "attack": "fast",
+    "max_epochs": 10,
     "batch_size": 64,
-    "learning_rate": 1e-3,
+    "learning_rate": 2e-3,
     "validation": 0.0,
 }
+#: CIFAR-10, not chosen: set once
+TUNING_CIFAR = {**TUNING, "attack": "pgd", "steps": 4, "max_epochs": 3, "learning_rate": 1e-3}
 
 
 class Zoo:
@@ -85,7 +87,8 @@ class Zoo:
 
         def train(module: nn.Module, X: Array, y: Array, seed: int) -> None:
             eps = [EPS[self.data][NORMS.index(norm)] for norm in norms]
-            RobustTrainer(norms=norms, eps=eps, random_state=seed, **TUNING).fit(module, X, y)
+            options = TUNING_CIFAR if self.data == "cifar10" else TUNING
+            RobustTrainer(norms=norms, eps=eps, random_state=seed, **options).fit(module, X, y)
 
         def start() -> nn.Module:
             return self.given().module  # type: ignore[attr-defined,no-any-return]
@@ -97,7 +100,7 @@ class Zoo:
         """Return a model trained from scratch against l2 attacks."""
 
         def train(module: nn.Module, X: Array, y: Array, seed: int) -> None:
-            options = {**TUNING, "attack": "fast", "max_epochs": 6, "learning_rate": 2e-3}
+            options = {**TUNING, "max_epochs": 6}
             eps = EPS[self.data][NORMS.index(2)]
             RobustTrainer(eps=eps, random_state=seed, **options).fit(module, X, y)
 

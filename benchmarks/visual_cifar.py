@@ -29,7 +29,7 @@ from _common import (
     table_row,
     write_page,
 )
-from _norm_models import EPS, N_ORACLE, NORMS, TUNING, Zoo
+from _norm_models import EPS, N_ORACLE, NORMS, TUNING_CIFAR, Zoo
 from _notebook import Notebook
 from _visual_models import load_images
 from contrafact.metrics import frechet_distance
@@ -285,12 +285,12 @@ def introduction(judge: float) -> list[str]:
         "# CIFAR-10: visual counterfactuals of a small robust ResNet",
         "",
         f"*{GIVEN}*: the given weights, a ResNet of 4 blocks without batch norms, trained against "
-        f"l∞ attacks of 2/255. *{TUNED}*: these, {TUNING['max_epochs']} more epochs on "
-        f"{10000 - N_ORACLE} training images, PGD-{TUNING['steps']}, a random norm for every batch "
-        f"(`RobustTrainer(norms=(1, 2, inf))`), {len(SEEDS)} seeds. The judge, an independent "
-        "small network with batch norms and pooling, was trained without attacks on the "
-        f"{N_ORACLE} other images (test accuracy {judge:.3f}). SVCE(n_iter=30, restarts=1) at the "
-        "stated radius, from random test images toward the second class of the ensemble of all "
+        f"l∞ attacks of 2/255. *{TUNED}*: these, {TUNING_CIFAR['max_epochs']} more epochs on "
+        f"{10000 - N_ORACLE} training images, PGD-{TUNING_CIFAR['steps']}, a random norm for "
+        f"every batch (`RobustTrainer(norms=(1, 2, inf))`), {len(SEEDS)} seeds. The judge, an "
+        "independent small network with batch norms and pooling, was trained without attacks on "
+        f"the {N_ORACLE} other images (test accuracy {judge:.3f}). SVCE(n_iter=30, restarts=1) at "
+        "the stated radius, from random test images toward the second class of the ensemble of all "
         "four models; out of distribution: Fashion-MNIST in gray on 32 x 32 pixels, toward the "
         "ensemble's decision. Fréchet distance of the judge's 64 features to "
         f"{N_REAL} other real test images; the same {N_IMAGES} images for all. *pixels changed*: a "

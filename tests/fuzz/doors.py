@@ -737,6 +737,24 @@ door(
     ranges={"eps": (0, None)},
 )
 door(
+    "nn.advise_norm",
+    nn.advise_norm,
+    lambda: {
+        "model": torch.nn.Linear(4, 2),
+        "X": np.abs(X[:6]) % 1,
+        "y": Y[:6].copy(),
+        "steps": 1,
+        "reference": torch.nn.Linear(4, 2),
+        "norms": (2,),
+        "bounds": None,
+    },
+    arrays=("X",),
+    labels=("y",),
+    models=("model", "reference"),
+    words=("class", "label", "module", "instances", "features", "y"),
+    weight=0.3,
+)
+door(
     "nn.robust_report",
     cf.robust_report,
     lambda: {

@@ -18,6 +18,8 @@ from .under_attack import Attack, read_differentiable
 
 #: steps of bisection; the radius is exact to a factor of 2^(1/64)
 _HALVINGS = 6
+#: largest ratio of the radius to the one the search starts with
+_RANGE = 1e6
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,8 @@ def advise_norm(
     TypeError
         If a model is not differentiable.
     ValueError
-        If data, labels or an option cannot be used, or a model has no row right.
+        If data, labels or an option cannot be used, or a model has no row right or withstands
+        every attack.
 
     Examples
     --------
@@ -135,19 +138,22 @@ def _half_radius(
     bounds: Bounds,
     random_state: int,
 ) -> float:
-    """Find the radius at which attacks change half of the decisions; inf where none is found."""
+    """Find the radius at which attacks change half of the decisions."""
 
     def stands(eps: float) -> bool:
         attack = Attack(norm, eps, steps, 1, bounds, random_state)
         return attack.withstood(classifier, x, t).double().mean().item() > 0.5
 
-    (low,) = radii_of((norm,), 0.5, x)
-    while low > 0 and not stands(low):
-        low /= 2
-    high = 2 * low
+    (start,) = radii_of((norm,), 0.5, x)
+    high = start
+    while high > start / _RANGE and not stands(high):
+        high /= 2
     while stands(high):
-        if high > 1e9 * low:
-            return math.inf
+        if high > start * _RANGE:
+            raise ValueError(
+                f"model withstands every attack in norm {norm:g}; half of its decisions must be "
+                "within reach of gradients."
+            )
         high *= 2
     low = high / 2
     for _ in range(_HALVINGS):
