@@ -169,7 +169,10 @@ class Study:
         right = np.flatnonzero(np.all(ranking, axis=0))
         _, first = np.unique(self.y[right], return_index=True)
         rows = np.sort(right[first])[:6]
-        models = {"given: l∞": self.models[GIVEN, 0], "tuned: l1, l2, l∞": self.models[TUNED, 0]}
+        models = {
+            "given: robust for $\\ell_\\infty$": self.models[GIVEN, 0],
+            "fine-tuned: $\\ell_1, \\ell_2, \\ell_\\infty$": self.models[TUNED, 0],
+        }
         results = {
             (name, p): self.explain(model, p, self.x[rows], self.second[rows])
             for name, model in models.items()
@@ -299,7 +302,21 @@ def introduction(judge: float) -> list[str]:
     ]
 
 
-CONCLUSION: list[str] = []
+CONCLUSION = [
+    "- Fine-tuning for three norms gains in the worst norm and costs 4 points of accuracy. It has "
+    "6,000 images; the given weights come from all 50,000.",
+    "- The judge agrees more often with the fine-tuned models at equal confidence, where their "
+    "changes are larger. At equal radius there is no difference beyond the seeds.",
+    "- Many changes of the given model are dots on every second pixel, the stride of its first "
+    "convolution; fine-tuning makes them connected. They are still no objects.",
+    "- The Fréchet distance out of distribution barely moves: at these radii a gray shirt stays a "
+    "gray shirt. In distribution the unchanged images are nearest, as the distance rewards doing "
+    "nothing. Features of a network of 0.61 accuracy and 256 images rank little; the figures are "
+    "for this page alone and no FID.",
+    "- A ResNet of 4 blocks that can be trained on a CPU shows the order of norms in sparsity and "
+    "that robustness in several norms is a matter of minutes. It does not show what large robust "
+    "models do: class features that people recognize.",
+]
 
 
 if __name__ == "__main__":

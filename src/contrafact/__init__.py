@@ -49,6 +49,7 @@ _PACKAGES = {
         "RandomTarget",
         "TSEvo",
         "Wachter",
+        "advise_norm",
         "class_audit",
         "explain",
         "list_explainers",

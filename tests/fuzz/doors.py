@@ -339,6 +339,23 @@ door(
     weight=0.05,
     words=("class", "instances", "module"),
 )
+door(
+    "explainers.advise_norm",
+    cf.advise_norm,
+    lambda: {
+        "model": torch.nn.Linear(4, 2),
+        "X": X[:8].copy(),
+        "y": Y[:8].copy(),
+        "reference": torch.nn.Linear(4, 2),
+        "norms": (2,),
+        "n_iter": 2,
+    },
+    arrays=("X",),
+    labels=("y",),
+    models=("model", "reference"),
+    weight=0.1,
+    words=("class", "label", "module", "instances", "features", "y", "rows"),
+)
 door("explainers.list_explainers", cf.list_explainers)
 
 
@@ -735,24 +752,6 @@ door(
     models=("model",),
     words=("class", "label", "module", "instances", "features", "y"),
     ranges={"eps": (0, None)},
-)
-door(
-    "nn.advise_norm",
-    nn.advise_norm,
-    lambda: {
-        "model": torch.nn.Linear(4, 2),
-        "X": np.abs(X[:6]) % 1,
-        "y": Y[:6].copy(),
-        "steps": 1,
-        "reference": torch.nn.Linear(4, 2),
-        "norms": (2,),
-        "bounds": None,
-    },
-    arrays=("X",),
-    labels=("y",),
-    models=("model", "reference"),
-    words=("class", "label", "module", "instances", "features", "y"),
-    weight=0.3,
 )
 door(
     "nn.robust_report",

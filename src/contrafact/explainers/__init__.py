@@ -12,6 +12,7 @@ from .growing_spheres import GrowingSpheres
 from .latentcf import LatentCF
 from .nativeguide import NativeGuide
 from .nice import NICE
+from .norm_advice import NormAdvice, advise_norm
 from .prototype_counterfactual import PrototypeCounterfactual
 from .recommendation import Recommendation, recommend
 from .registry import explain, list_explainers
@@ -43,12 +44,14 @@ __all__ = [
     "LineSearch",
     "NativeGuide",
     "NearestUnlike",
+    "NormAdvice",
     "PrototypeCounterfactual",
     "RandomMask",
     "RandomTarget",
     "Recommendation",
     "TSEvo",
     "Wachter",
+    "advise_norm",
     "class_audit",
     "explain",
     "list_explainers",

@@ -7,7 +7,6 @@ from .features import FeatureExtractor
 from .image_networks import ResNet8, SmallCNN
 from .inception import InceptionTime
 from .networks import FCN, MLP, BiLSTM
-from .norm_advice import advise_norm
 from .retraining import committee
 from .robust import RobustTrainer
 from .scaling import normalized
@@ -27,7 +26,6 @@ __all__ = [
     "ResNet8",
     "RobustTrainer",
     "SmallCNN",
-    "advise_norm",
     "committee",
     "fit_autoencoder",
     "fit_classifier",

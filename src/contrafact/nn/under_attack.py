@@ -88,7 +88,7 @@ def robust_accuracy(
     """
     attack = Attack(norm, eps, steps, restarts, bounds, random_state)
     check_parameters("robust_accuracy", attack.rules, vars(attack))
-    classifier, x, t = read_differentiable(model, X, y)
+    classifier, x, t = _read_differentiable(model, X, y)
     return attack.withstood(classifier, x, t).double().mean().item()
 
 
@@ -177,7 +177,7 @@ def robust_report(
     """
     rules = {"norms": NORMS, "eps": ATTACK_RULES["eps"] | RADII}
     check_parameters("robust_report", rules, {"norms": norms, "eps": eps})
-    classifier, x, t = read_differentiable(model, X, y)
+    classifier, x, t = _read_differentiable(model, X, y)
     radii = radii_of(norms, eps, x)
     withstood = {}
     for norm, radius in zip(norms, radii, strict=True):
@@ -228,7 +228,7 @@ class Attack:
         return robust
 
 
-def read_differentiable(model: Any, X: Any, y: Any) -> tuple[Classifier, Tensor, Tensor]:
+def _read_differentiable(model: Any, X: Any, y: Any) -> tuple[Classifier, Tensor, Tensor]:
     """Wrap a model and read labeled rows for it; refuse a model without gradients."""
     classifier = as_classifier(model)
     if not classifier.differentiable:
