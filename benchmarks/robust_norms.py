@@ -254,34 +254,42 @@ def advised(part: pd.DataFrame) -> Any:
 def page(notebook: Notebook) -> list[str]:
     """Return the page of what was measured so far."""
     lines = list(INTRODUCTION)
+    judged = notebook.frame("judged")
     for data in SEEDS:
-        if not (notebook.frame("robust").get("data", pd.Series()) == data).any():
+        if not (judged["data"] == data).any():
             continue
-        eps = ", ".join(f"{radius:g}" for radius in EPS[data])
-        n = notebook.frame("judged").query("data == @data")["seed"].nunique()
+        n = judged.query("data == @data")["seed"].nunique()
+        lines += [f"## {data}", "", f"{n} seed{'s' if n > 1 else ''}.", ""]
+        if (notebook.frame("searched")["data"] == data).any():
+            lines += robustness(data, notebook)
         lines += [
-            f"## {data}",
-            "",
-            f"{n} seeds; radii (l1, l2, l∞) = ({eps}); robust accuracy on {N_ATTACKED} test images "
-            "per seed, 20 steps, an upper bound.",
-            "",
-            *robust_section(data, notebook.frame("robust")),
-            f"Gradient attacks miss most of what there is on *{GIVEN}*. The share of {N_SEARCHED} "
-            "test images per seed that are right and withstand SVCE in the same balls, toward the "
-            "runner-up alone (n_iter=20, restarts=2; it also starts on the line to a real image of "
-            "that class):",
-            "",
-            *searched_section(data, notebook.frame("searched")),
             f"The judge agrees, on {N_IMAGES} images per seed at P(target) = {CONFIDENCE[data]}:",
             "",
-            *judged_section(data, notebook.frame("judged")),
+            *judged_section(data, judged),
             "`advise_norm`: by how much the model lets counterfactuals go farther than the plain "
             "one (median ratio of radii on the same images), the norm advised for each seed, and "
             "the judge's agreement in it.",
             "",
-            *advice_section(data, notebook.frame("judged")),
+            *advice_section(data, judged),
         ]
     return lines
+
+
+def robustness(data: str, notebook: Notebook) -> list[str]:
+    """Return the tables of what withstands attacks, and search."""
+    eps = ", ".join(f"{radius:g}" for radius in EPS[data])
+    return [
+        f"Radii (l1, l2, l∞) = ({eps}); robust accuracy on {N_ATTACKED} test images per seed, 20 "
+        "steps, an upper bound.",
+        "",
+        *robust_section(data, notebook.frame("robust")),
+        f"Gradient attacks miss most of what there is on *{GIVEN}*. The share of {N_SEARCHED} test "
+        "images per seed that are right and withstand SVCE in the same balls, toward the "
+        "runner-up alone (n_iter=20, restarts=2; it also starts on the line to a real image of "
+        "that class):",
+        "",
+        *searched_section(data, notebook.frame("searched")),
+    ]
 
 
 INTRODUCTION = [

@@ -317,6 +317,7 @@ CONCLUSION = [
     "- A ResNet of 4 blocks that can be trained on a CPU shows the order of norms in sparsity and "
     "that fine-tuning for several norms takes less than a minute of processor time. It does not "
     "show objects of the target class, and says nothing about what large robust models show.",
+    "",
 ]
 
 
