@@ -47,7 +47,7 @@ class NormAdvice:
     gain : dict of float to float
         For each norm, how many times farther the model lets counterfactuals go than the reference.
     trusted : bool
-        Whether the gain of that norm reaches `least_gain`; else expect noise in every norm.
+        Whether the gain of that norm reaches `least_gain`; else look at the images with doubt.
     """
 
     norm: float
