@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo explore test quick compat fuzz browser lint types check docs lock audit dist sbom bench-believable bench-bills bench-certified bench-class-audit bench-explorer bench-first bench-gradient bench-guides bench-kills bench-latent bench-levels bench-lmo bench-memory bench-optimality bench-patches bench-prototype-suite bench-prototypes bench-references bench-relevance bench-robust bench-scale bench-search bench-sensitivity bench-series-prototypes bench-service bench-tables bench-tables-requests bench-tscfeval bench-tsnuc bench-visual clean
+.PHONY: demo explore test quick compat fuzz browser lint types check docs lock audit dist sbom bench-believable bench-bills bench-certified bench-cifar bench-class-audit bench-explorer bench-first bench-gradient bench-guides bench-kills bench-latent bench-levels bench-lmo bench-memory bench-norms bench-optimality bench-patches bench-prototype-suite bench-prototypes bench-references bench-relevance bench-robust bench-scale bench-search bench-sensitivity bench-series-prototypes bench-service bench-tables bench-tables-requests bench-tscfeval bench-tsnuc bench-visual clean
 
 # Every file is checked against the hashes in requirements.lock. Where the index serves other builds of the same
 # versions: make demo LOCK=constraints.txt
@@ -208,6 +208,13 @@ bench-patches: .venv/.installed
 # DATA=folder with images/cifar10.npz and images/fashion_mnist.npz; a run that was stopped goes on.
 bench-class-audit: .venv/.installed
 	$(BIN)/python benchmarks/class_audit.py --data $(DATA)
+
+# DATA is a folder with images/*.npz and weights/*.pt; what was measured is kept in build/robust_norms.
+bench-norms: .venv/.installed
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/robust_norms.py --data $(DATA)
+
+bench-cifar: .venv/.installed
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/visual_cifar.py --data $(DATA)
 
 bench-visual: .venv/.installed
 	$(BIN)/python benchmarks/visual.py $(if $(DATA),--data $(DATA))

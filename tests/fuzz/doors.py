@@ -351,6 +351,23 @@ door(
     weight=0.05,
     words=("class", "instances", "module"),
 )
+door(
+    "explainers.advise_norm",
+    cf.advise_norm,
+    lambda: {
+        "model": torch.nn.Linear(4, 2),
+        "X": X[:8].copy(),
+        "y": Y[:8].copy(),
+        "reference": torch.nn.Linear(4, 2),
+        "norms": (2,),
+        "n_iter": 2,
+    },
+    arrays=("X",),
+    labels=("y",),
+    models=("model", "reference"),
+    weight=0.1,
+    words=("class", "label", "module", "instances", "features", "y", "rows"),
+)
 door("explainers.list_explainers", cf.list_explainers)
 
 
@@ -762,6 +779,22 @@ door(
 door(
     "nn.robust_accuracy",
     cf.robust_accuracy,
+    lambda: {
+        "model": torch.nn.Linear(4, 2),
+        "X": np.abs(X[:6]) % 1,
+        "y": Y[:6].copy(),
+        "steps": 1,
+        "restarts": 1,
+    },
+    arrays=("X",),
+    labels=("y",),
+    models=("model",),
+    words=("class", "label", "module", "instances", "features", "y"),
+    ranges={"eps": (0, None)},
+)
+door(
+    "nn.robust_report",
+    cf.robust_report,
     lambda: {
         "model": torch.nn.Linear(4, 2),
         "X": np.abs(X[:6]) % 1,

@@ -15,6 +15,7 @@ X_TEST, Y_TEST = IMAGES[ORDER[700:1000]], DIGITS.target[ORDER[700:1000]]
 SHORT = {"max_epochs": 15, "batch_size": 64, "learning_rate": 1e-2}
 ROBUST = {
     "fast": {"attack": "fast"},
+    "linf": {"attack": "fast", "norm": np.inf, "eps": 0.1},
     "pgd": {"steps": 5},
     "trades": {"attack": "fast", "objective": "trades"},
     "fsr": {"attack": "fast", "regularizer": "fsr", "fsr_weight": 1e-3, "fsr_warmup": 5},

@@ -7,7 +7,8 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from contrafact.nn.attacks import log_odds, pgd
+from contrafact.geometry import project
+from contrafact.nn.attacks import _random_in_ball, log_odds, pgd, radii_of, strongest_attack
 from contrafact.nn.networks import seeded
 
 INF = math.inf
@@ -68,7 +69,67 @@ def test_in_the_box_the_l2_attack_spends_its_radius_where_it_can():
     assert (gain <= best * (1 + 1e-5)).all() and (gain >= 0.96 * best).all()
 
 
-@pytest.mark.parametrize("norm", [2, INF])
+@pytest.mark.parametrize(("norm", "dual"), [(1, INF), (1.5, 3), (3, 1.5)])
+@pytest.mark.parametrize("steps", [1, 7])
+def test_frank_wolfe_solves_a_linear_loss_in_every_step(norm, dual, steps):
+    x = rows()
+    best = 0.3 * torch.linalg.vector_norm(W.flatten(), ord=dual)
+    x_adv = attacked(linear, x, norm=norm, eps=0.3, steps=steps, bounds=None)
+    torch.testing.assert_close(linear(x_adv) - linear(x), best.expand(6), rtol=1e-4, atol=0)
+
+
+def sparse_steps(loss, x, eps, steps, k):
+    """l1 reference: sign steps on the k steepest values, projected onto ball and box."""
+    x_adv = x.clone()
+    for _ in range(steps):
+        x_adv.requires_grad_()
+        (g,) = torch.autograd.grad(loss(x_adv).sum(), x_adv)
+        x_adv = x_adv.detach()
+        g = g.masked_fill(((x_adv == 1) & (g > 0)) | ((x_adv == 0) & (g < 0)), 0.0)
+        least = g.flatten(1).abs().topk(k).values[:, -1].reshape(-1, 1, 1, 1)
+        step = 2.5 * eps / steps / k * g.sign() * (g.abs() >= least)
+        x_adv = project(x_adv + step, x, eps, 1, bounds=(0, 1))
+    return x_adv
+
+
+@pytest.mark.parametrize("k", [1, 3, 8])
+def test_the_l1_attack_is_at_least_as_strong_as_sparse_projected_steps(k):
+    x = rows(64)
+    with seeded(3):
+        net = nn.Sequential(nn.Flatten(), nn.Linear(20, 32), nn.Tanh(), nn.Linear(32, 3))
+    loss = log_odds(net, net(x).argmax(1))
+    ours = loss(attacked(loss, x, norm=1, eps=1.5, steps=10))
+    reference = loss(sparse_steps(loss, x, 1.5, 10, k))
+    assert ours.mean() > reference.mean() - 1e-3
+
+
+def test_the_strongest_of_several_attacks_is_kept_row_by_row():
+    x, net = rows(32), network().eval()
+    loss = log_odds(net, torch.arange(32) % 3)
+    balls = [(1, 1.0), (2, 0.4), (INF, 0.12)]
+    with seeded(0):
+        together = strongest_attack(loss, x, balls, fast=False, steps=5, bounds=(0.0, 1.0))
+    with seeded(0):
+        alone = [pgd(loss, x, norm=p, eps=eps, steps=5) for p, eps in balls]
+    losses = torch.stack([loss(x_adv) for x_adv in alone])
+    torch.testing.assert_close(loss(together), losses.amax(0))
+    assert len(losses.argmax(0).unique()) > 1
+
+
+@pytest.mark.parametrize("d", [1, 7, 784])
+def test_equal_radii_change_a_random_linear_model_alike(d):
+    norms = (1, 1.5, 2, INF)
+    radii = radii_of(norms, 0.5, torch.zeros(2, d))
+    assert radii[2] == pytest.approx(0.5) and list(radii) == sorted(radii, reverse=True)
+    w = torch.randn(4000, d, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    duals = (INF, 3, 2, 1)
+    effect = [r * length(w, q).mean() for r, q in zip(radii, duals, strict=True)]
+    if d > 1:
+        assert max(effect) < 1.15 * min(effect)
+    assert radii_of(norms, [1, 2, 3, 4], w) == (1, 2, 3, 4)
+
+
+@pytest.mark.parametrize("norm", [1, 1.5, 2, 3, INF])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_the_ball_and_the_box_are_never_left(norm, dtype):
     x, net = rows(64, dtype=dtype), network().eval().to(dtype)
@@ -103,11 +164,15 @@ def test_same_seed_same_attack():
     assert torch.equal(one, two) and not torch.equal(one, other)
 
 
-@pytest.mark.parametrize("norm", [2, INF])
+@pytest.mark.parametrize("norm", [1, 1.5, 2, INF])
 def test_the_start_fills_the_ball(norm):
     """A flat loss keeps the start as drawn: uniform in the ball, so r^d is uniform in [0, 1]."""
     x = torch.full((4000, 3), 0.5)
-    delta = attacked(lambda x: 0 * x.sum(1), x, norm=norm, eps=0.3) - x
+    if norm in (2, INF):
+        delta = attacked(lambda x: 0 * x.sum(1), x, norm=norm, eps=0.3) - x
+    else:  # Frank-Wolfe moves on a flat loss too, toward the center
+        with seeded(0):
+            delta = _random_in_ball(x, norm, 0.3)
     radius = (length(delta, norm) / 0.3).pow(3).sort().values
     assert (radius - torch.linspace(0, 1, 4000)).abs().max() < 0.04
     assert delta.mean(0).abs().max() < 0.02
@@ -166,7 +231,7 @@ def test_gradients_whose_squares_vanish_still_lead():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"norm": 1}, "norm must be 2 or inf, got 1"),
+        ({"norm": 0.5}, "norm must be a number from 1 to inf, got 0.5"),
         ({"eps": -0.1}, "eps must be a finite number at least 0, got -0.1"),
         ({"eps": INF}, "eps must be a finite number"),
         ({"steps": 0}, "steps must be a whole number at least 1.*, got 0"),

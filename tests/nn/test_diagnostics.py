@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from torch import nn
 
 from contrafact.models import as_classifier
-from contrafact.nn import robust_accuracy
+from contrafact.nn import robust_accuracy, robust_report
 from contrafact.nn.diagnostics import last_linear, spectral_report
 
 INF = math.inf
@@ -26,7 +26,7 @@ def logistic():
     return LogisticRegression().fit(X[keep], y[keep]), X[keep], y[keep]
 
 
-@pytest.mark.parametrize(("norm", "dual"), [(2, 2), (INF, 1)])
+@pytest.mark.parametrize(("norm", "dual"), [(1, INF), (1.5, 3), (2, 2), (INF, 1)])
 def test_robust_accuracy_of_a_linear_model_is_exact(logistic, norm, dual):
     """It is right within eps where the margin exceeds eps ||w||_dual."""
     model, X, y = logistic
@@ -40,6 +40,40 @@ def test_robust_accuracy_of_a_linear_model_is_exact(logistic, norm, dual):
         assert found == pytest.approx(
             (margin > eps).mean(), abs=0.011
         )  # a row in a hundred may be missed
+
+
+def test_the_worst_norm_counts_rows_that_stand_under_all(logistic):
+    model, X, y = logistic
+    norms, eps = (1, 2, INF), (0.5, 0.4, 0.25)
+    report = robust_report(model, X, y, norms, eps, bounds=None)
+    assert report.accuracy == model.score(X, y)
+    assert report.eps == dict(zip(norms, eps, strict=True))
+    for norm, radius in report.eps.items():
+        alone = robust_accuracy(model, X, y, norm, radius, bounds=None)
+        assert report.robust_accuracy[norm] == alone
+    margin = np.where(y == 2, 1, -1) * model.decision_function(X)
+    w = model.coef_[0]
+    lost = max(0.5 * np.abs(w).max(), 0.4 * np.linalg.norm(w), 0.25 * np.abs(w).sum())
+    assert report.worst == pytest.approx((margin > lost).mean(), abs=0.011)
+
+
+def test_the_worst_norm_is_below_every_norm():
+    report = robust_report(
+        digit_model("fast"), X_TEST, Y_TEST, (1, INF), (1.2, 0.11), steps=5, restarts=1
+    )
+    assert 0 < report.worst < min(report.robust_accuracy.values()) < report.accuracy
+
+
+@pytest.mark.usefixtures("own_random_numbers")
+def test_robust_report_errors():
+    module = nn.Linear(2, 2)
+    for options, message in (
+        ({"norms": 2}, "norms must be a sequence of different numbers from 1 to inf, got 2"),
+        ({"norms": (1, 2), "eps": (1.0,)}, "eps must hold one radius for each of the norms"),
+        ({"steps": 0}, "robust_report: steps must be a whole number at least 1"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            robust_report(module, *blobs(), **options)
 
 
 def test_robust_accuracy_where_nothing_withstands(logistic):
@@ -112,7 +146,7 @@ def test_robust_accuracy_errors():
         ({"y": y + 1}, r"y must hold classes of the model, \[0, 1\], got \[1, 2\]"),
         ({"X": X + 3}, r"X must lie within bounds"),
         ({"X": np.where(X > 0.5, np.nan, X)}, "contains NaN"),
-        ({"norm": 3}, "norm must be 2 or inf, got 3"),
+        ({"norm": 0.9}, "norm must be a number from 1 to inf, got 0.9"),
         ({"restarts": 0}, "restarts must be a whole number at least 1.*, got 0"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -1,5 +1,6 @@
 """Robust training: what it changes, its losses, its noise, its parameters."""
 
+import copy
 import math
 
 import numpy as np
@@ -10,10 +11,11 @@ from sklearn.base import clone
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from contrafact.nn import RobustTrainer, SmallCNN, robust_accuracy
+from contrafact.nn import RobustTrainer, SmallCNN, robust_accuracy, robust_report
 from contrafact.nn.diagnostics import scatter_spectrum, spectral_report
+from contrafact.nn.feature_noise import BeforeHead
 from contrafact.nn.networks import seeded
-from contrafact.nn.robust import BeforeHead, divergence
+from contrafact.nn.robust import divergence
 from contrafact.nn.training import TrainingTask
 
 INF = math.inf
@@ -48,11 +50,37 @@ def test_fsr_flattens_the_spectrum():
 
 def test_robust_training_against_the_largest_change():
     plain = digit_model("standard")
-    robust = (
-        RobustTrainer(norm=INF, eps=0.1, attack="fast", **SHORT).fit("smallcnn", X, Y).classifier_
-    )
+    robust = digit_model("linf")
     before, after = (robust_accuracy(m, X_TEST, Y_TEST, norm=INF, eps=0.1) for m in (plain, robust))
     assert after > before + 0.1
+
+
+def test_training_against_several_norms_raises_the_worst():
+    """Fine-tuning a model that is robust for l∞ alone, for a few epochs."""
+    single = digit_model("linf")
+    norms, eps = (1, 2, INF), (2.0, 0.5, 0.1)
+    measured = {"norms": norms, "eps": eps, "steps": 10, "restarts": 1}
+    before = robust_report(single, X_TEST, Y_TEST, **measured)
+    tuning = {**SHORT, "max_epochs": 5, "learning_rate": 3e-3}
+    trainer = RobustTrainer(norms=norms, eps=eps, attack="fast", **tuning)
+    tuned = trainer.fit(copy.deepcopy(single.module), X, Y).classifier_
+    after = robust_report(tuned, X_TEST, Y_TEST, **measured)
+    assert after.robust_accuracy[1] > before.robust_accuracy[1] + 0.05
+    assert after.worst > before.worst + 0.05
+
+
+def test_one_norm_in_norms_is_that_norm():
+    same = [fit(norm=INF, eps=0.2), fit(norms=(INF,), eps=(0.2,))]
+    assert torch.equal(*(weights(trainer.classifier_) for trainer in same))
+
+
+def test_validation_keeps_the_weights_of_the_worst_norm():
+    def robust(**options):
+        return fit(validation=0.4, max_epochs=1, **options).history_["val_robust_accuracy"][0]
+
+    options = {"learning_rate": 0.0, "steps": 3}
+    alone = [robust(norm=norm, eps=eps, **options) for norm, eps in ((1, 0.4), (INF, 0.02))]
+    assert robust(norms=(1, INF), eps=(0.4, 0.02), **options) <= min(alone)
 
 
 def test_more_beta_lets_the_output_change_less():
@@ -168,6 +196,9 @@ def test_noise_is_told_and_leaves_no_trace():
         ({"norm": INF}, {}),
         ({"eps": 0.1}, {}),
         ({"steps": 2}, {}),
+        ({"norms": (1, INF)}, {}),
+        ({"eps": (0.3, 0.1)}, {"norms": (1, INF)}),
+        ({"norm_choice": "worst"}, {"norms": (1, INF)}),
         ({"objective": "trades"}, {}),
         ({"beta": 1.0}, {"objective": "trades"}),
         ({"regularizer": "fsr"}, {}),
@@ -301,7 +332,15 @@ CONVOLUTIONS = nn.Sequential(nn.Unflatten(1, (1, 2)), nn.Conv1d(1, 2, 2), nn.Fla
         ({"attack": "cw"}, "attack must be 'fast' or 'pgd', got 'cw'"),
         ({"objective": "mart"}, "objective must be 'at' or 'trades', got 'mart'"),
         ({"regularizer": "l2"}, "regularizer must be None or 'fsr', got 'l2'"),
-        ({"norm": 1}, "norm must be 2 or inf, got 1"),
+        ({"norm": 0}, "norm must be a number from 1 to inf, got 0"),
+        ({"norms": (2, 2)}, "norms must be a sequence of different numbers from 1 to inf or None"),
+        ({"norms": ()}, "norms must be a sequence of different numbers from 1 to inf or None"),
+        (
+            {"norms": (1, 2), "eps": (1.0,)},
+            r"eps must hold one radius for each of the norms \(1, 2",
+        ),
+        ({"eps": (1.0, 2.0)}, r"eps must be one number where norms is None, got \(1.0, 2.0\)"),
+        ({"norm_choice": "all"}, "norm_choice must be 'random' or 'worst', got 'all'"),
         ({"eps": -1.0}, "eps must be a finite number at least 0"),
         ({"steps": 0}, "steps must be a whole number at least 1.*, got 0"),
         ({"beta": -1.0}, "RobustTrainer: beta must be a number at least 0, got -1.0"),

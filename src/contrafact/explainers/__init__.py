@@ -13,6 +13,7 @@ from .latentcf import LatentCF
 from .model_audit import ModelAudit, audit_classes
 from .nativeguide import NativeGuide
 from .nice import NICE
+from .norm_advice import NormAdvice, advise_norm
 from .prototype_counterfactual import PrototypeCounterfactual
 from .recommendation import Recommendation, recommend
 from .registry import explain, list_explainers
@@ -45,12 +46,14 @@ __all__ = [
     "ModelAudit",
     "NativeGuide",
     "NearestUnlike",
+    "NormAdvice",
     "PrototypeCounterfactual",
     "RandomMask",
     "RandomTarget",
     "Recommendation",
     "TSEvo",
     "Wachter",
+    "advise_norm",
     "audit_classes",
     "class_audit",
     "explain",

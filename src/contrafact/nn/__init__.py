@@ -2,7 +2,7 @@
 
 from .autoencoder_training import fit_autoencoder, reconstruction_report
 from .autoencoders import Autoencoder, ConvAutoencoder, LSTMAutoencoder
-from .diagnostics import robust_accuracy, spectral_report
+from .diagnostics import spectral_report
 from .features import FeatureExtractor
 from .image_networks import ResNet8, SmallCNN
 from .inception import InceptionTime
@@ -11,6 +11,7 @@ from .retraining import committee
 from .robust import RobustTrainer
 from .scaling import normalized
 from .training import fit_classifier
+from .under_attack import robust_accuracy, robust_report
 from .weights import load_model, save_weights
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "normalized",
     "reconstruction_report",
     "robust_accuracy",
+    "robust_report",
     "save_weights",
     "spectral_report",
 ]

@@ -1,133 +1,17 @@
-"""Measure how robust a model is: accuracy under attack, and the spectrum of its features."""
+"""Measure the spectrum of a model's features, beside its accuracy under attack."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
 from ..models.adapters import TorchClassifier, as_classifier
-from ..models.class_labels import label_index
 from ..models.classifier import Array, Classifier
 from ..models.eval_mode import evaluating
-from ..validation import check_parameters
-from .attacks import ATTACK_RULES, Bounds, check_attack, log_odds, pgd
-from .networks import seeded
-from .option_rules import SEED, STEPS
-from .reading import read, read_instances
-
-
-def robust_accuracy(
-    model: Any,
-    X: ArrayLike | Tensor,
-    y: ArrayLike | Tensor,
-    norm: float = 2,
-    eps: float = 0.5,
-    *,
-    steps: int = 20,
-    restarts: int = 3,
-    bounds: Bounds = (0.0, 1.0),
-    random_state: int = 0,
-) -> float:
-    """Measure the share of rows that are classified correctly and withstand an attack.
-
-    The attack is `pgd` on the log-odds against y. An attack that fails proves nothing, so this is
-    an upper bound of the true share.
-
-    Parameters
-    ----------
-    model : model
-        Anything that `as_classifier` takes; it must be differentiable.
-    X : array-like of shape (n, ...)
-        Rows within the bounds.
-    y : array-like of shape (n,)
-        Their labels.
-    norm : {2, inf}, default=2
-        Norm of the ball around each row.
-    eps : float, default=0.5
-        Radius of the ball, in the units of X.
-    steps : int, default=20
-        Steps of the attack; more make it stronger.
-    restarts : int, default=3
-        Number of attacks; only rows that withstood one are attacked again.
-    bounds : (float, float) or None, default=(0.0, 1.0)
-        Smallest and largest value of an input; None: no limit.
-    random_state : int, default=0
-        Seed of the random starts; the global random state is neither read nor changed.
-
-    Returns
-    -------
-    float
-        Share from 0 to 1.
-
-    Raises
-    ------
-    TypeError
-        If the model is not differentiable.
-    ValueError
-        If data, labels or an option cannot be used.
-
-    References
-    ----------
-    Madry, Makelov, Schmidt, Tsipras, Vladu: Towards deep learning models resistant to adversarial
-    attacks. ICLR 2018. https://doi.org/10.48550/arXiv.1706.06083
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> X, y = load_iris(return_X_y=True)
-    >>> model = LogisticRegression(max_iter=500).fit(X, y)
-    >>> [round(robust_accuracy(model, X, y, eps=eps, bounds=None), 2) for eps in (0.0, 0.25, 0.5)]
-    [0.97, 0.91, 0.72]
-    """
-    rules = {**ATTACK_RULES, "restarts": STEPS, "random_state": SEED}
-    given = {"norm": norm, "eps": eps, "steps": steps, "bounds": bounds}
-    given |= {"restarts": restarts, "random_state": random_state}
-    check_parameters("robust_accuracy", rules, given)
-    classifier = as_classifier(model)
-    if not classifier.differentiable:
-        raise TypeError(
-            f"model must be differentiable, got {getattr(model, 'model', model)!r}. Accepted: "
-            "torch modules, and scikit-learn models made of linear, neural or scaling steps."
-        )
-    x, t = _read_labeled(classifier, X, y)
-    check_attack(x, norm, eps, steps, bounds)
-    robust = classifier.verdict(x).label == t
-    with seeded(random_state):
-        for _ in range(restarts):
-            standing = robust.nonzero()[:, 0]
-            if len(standing) == 0:
-                break
-            for rows in standing.split(classifier.internal_batch(x)):
-                x_adv = pgd(
-                    log_odds(classifier.logits, t[rows]),
-                    x[rows],
-                    norm=norm,
-                    eps=eps,
-                    steps=steps,
-                    bounds=bounds,
-                )
-                robust[rows] = classifier.verdict(x_adv).label == t[rows]
-    return robust.double().mean().item()
-
-
-def _read_labeled(classifier: Classifier, X: Any, y: Any) -> tuple[Tensor, Tensor]:
-    """Convert rows to input of a classifier, and labels to indices of its classes."""
-    X, labels = read(X, y, "X", "y")
-    classifier.infer_classes(X, labels)
-    if not np.isin(labels, classifier.classes).all():
-        raise ValueError(
-            f"y must hold classes of the model, {classifier.classes.tolist()}, "
-            f"got {np.unique(labels).tolist()}."
-        )
-    x = classifier.as_input(X)
-    t = label_index(labels, classifier.classes).to(x.device)
-    return x, t
+from .reading import read_instances
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, Literal
 
@@ -16,9 +16,21 @@ from typing_extensions import Self
 from ..deprecation import renamed_parameters
 from ..models.adapters import TorchClassifier
 from ..models.eval_mode import evaluating
-from ..validation import Integer, OneOf, Real, Rule, check_parameters
-from .attacks import ATTACK_RULES, Bounds, RowLoss, check_attack, log_odds, pgd
+from ..validation import Integer, Nothing, OneOf, Real, Rule, check_parameters
+from .attacks import (
+    ATTACK_RULES,
+    NORMS,
+    RADII,
+    Ball,
+    Bounds,
+    RowLoss,
+    check_attack,
+    log_odds,
+    radii_of,
+    strongest_attack,
+)
 from .diagnostics import last_linear, scatter_spectrum
+from .feature_noise import BeforeHead
 from .loop import History
 from .networks import seeded
 from .option_rules import TRAINING_RULES
@@ -33,16 +45,19 @@ class RobustTrainer(BaseEstimator):  # type: ignore[misc]
         fsr       add  b w(τ) Σ_{i <= k} λ_i((F' - mean)ᵀ(F' - mean)),    w(τ) = min(τ / T0, 1)
 
     with x' within eps of x, F' the features of the m attacked rows (inputs of the last linear layer
-    that runs), λ_1 >= λ_2 >= ... eigenvalues and τ the epoch, from 1.
+    that runs), λ_1 >= λ_2 >= ... eigenvalues and τ the epoch, from 1. With several norms, x' is in
+    the ball of one of them. A module that is already trained is trained on from its weights: a few
+    epochs at a small learning rate make a model that is robust for one norm robust for several.
 
     Parameters
     ----------
     attack : {"fast", "pgd"}, default="pgd"
         One step of 1.25 eps from a random start, or `steps` of 2.5 eps / steps.
-    norm : {2, inf}, default=2
-        Norm of the ball around each row.
-    eps : float, default=0.5
-        Radius of the ball, in the units of X.
+    norm : float, default=2
+        Norm of the ball around each row, from 1 to inf.
+    eps : float or sequence of float, default=0.5
+        Radius of the ball, in the units of X; with `norms` one for each of them, or one number, the
+        l2 radius: a linear model with random weights loses as much in the other balls.
     steps : int, default=7
         Steps of "pgd", and of the attack on the validation rows, so that a model that only
         withstands the fast attack is not kept.
@@ -82,6 +97,11 @@ class RobustTrainer(BaseEstimator):  # type: ignore[misc]
         Show the epoch and the curves.
     device : str or torch.device, optional
         Where the module is trained, and stays; default: where it is.
+    norms : sequence of float, optional
+        Several norms to train against, e.g. (1, 2, inf), in place of `norm`.
+    norm_choice : {"random", "worst"}, default="random"
+        Which of `norms` a batch is attacked in: one drawn at random, at the cost of a single norm,
+        or all, and every row keeps the attack of the highest loss.
 
     Attributes
     ----------
@@ -89,7 +109,8 @@ class RobustTrainer(BaseEstimator):  # type: ignore[misc]
         The classifier around the module, which is trained in place.
     history_ : dict of str to list of float
         One value per epoch: train_loss; with a validation set val_loss, val_accuracy and
-        val_robust_accuracy; with activation noise noise, its α.
+        val_robust_accuracy, under the worst attack of all norms; with activation noise noise, its
+        α.
 
     References
     ----------
@@ -98,6 +119,12 @@ class RobustTrainer(BaseEstimator):  # type: ignore[misc]
 
     Zhang, Yu, Jiao, Xing, El Ghaoui, Jordan: Theoretically principled trade-off between robustness
     and accuracy. ICML 2019. https://doi.org/10.48550/arXiv.1901.08573
+
+    Tramèr, Boneh: Adversarial training and robustness for multiple perturbations. NeurIPS 2019.
+    https://doi.org/10.48550/arXiv.1904.13000
+
+    Croce, Hein: Adversarial robustness against multiple and single l_p-threat models via quick
+    fine-tuning of robust classifiers. ICML 2022. https://doi.org/10.48550/arXiv.2105.12508
 
     Wong, Rice, Kolter: Fast is better than free: revisiting adversarial training. ICLR 2020.
     https://doi.org/10.48550/arXiv.2001.03994
@@ -116,6 +143,9 @@ class RobustTrainer(BaseEstimator):  # type: ignore[misc]
     rules: ClassVar[dict[str, Rule]] = {
         "attack": OneOf("fast", "pgd"),
         **ATTACK_RULES,
+        "eps": ATTACK_RULES["eps"] | RADII,
+        "norms": NORMS | Nothing(),
+        "norm_choice": OneOf("random", "worst"),
         "objective": OneOf("at", "trades"),
         "beta": Real(at_least=0),
         "regularizer": OneOf(None, "fsr"),
@@ -134,7 +164,7 @@ class RobustTrainer(BaseEstimator):  # type: ignore[misc]
         self,
         attack: Literal["fast", "pgd"] = "pgd",
         norm: float = 2,
-        eps: float = 0.5,
+        eps: float | Sequence[float] = 0.5,
         steps: int = 7,
         objective: Literal["at", "trades"] = "at",
         beta: float = 5.0,
@@ -153,6 +183,8 @@ class RobustTrainer(BaseEstimator):  # type: ignore[misc]
         random_state: int = 0,
         progress: bool = False,
         device: Any = None,
+        norms: Sequence[float] | None = None,
+        norm_choice: Literal["random", "worst"] = "random",
     ) -> None:
         self.attack = attack
         self.norm = norm
@@ -175,6 +207,8 @@ class RobustTrainer(BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.progress = progress
         self.device = device
+        self.norms = norms
+        self.norm_choice = norm_choice
 
     def fit(
         self,
@@ -206,8 +240,10 @@ class RobustTrainer(BaseEstimator):  # type: ignore[misc]
         check_parameters(type(self).__name__, self.rules, self.get_params(deep=False))
         check_parameters(f"{type(self).__name__}.fit", {"module": MODULE}, {"module": module})
         task = prepare(module, X, y, self.validation, self.random_state, self.device)
+        balls = self._balls(task.x)
         for x in (task.x, task.x_val):
-            check_attack(x, self.norm, self.eps, self.steps, self.bounds)
+            for norm, eps in balls:
+                check_attack(x, norm, eps, self.steps, self.bounds)
         before_head = BeforeHead(self.activation_noise, self.noise_accuracy)
         with self._hooked(task, before_head):
             self.classifier_ = task.fit(
@@ -225,6 +261,14 @@ class RobustTrainer(BaseEstimator):  # type: ignore[misc]
         if self.activation_noise:
             self.history_["noise"] = before_head.alphas[:-1]  # the last one was never used
         return self
+
+    def _balls(self, x: Tensor) -> list[Ball]:
+        """Return norm and radius of every ball that rows are attacked in."""
+        if self.norms is None:
+            if isinstance(self.eps, Sequence):
+                raise ValueError(f"eps must be one number where norms is None, got {self.eps}.")
+            return [(self.norm, self.eps)]
+        return list(zip(self.norms, radii_of(self.norms, self.eps, x), strict=True))
 
     @contextmanager
     def _hooked(self, task: TrainingTask, before_head: BeforeHead) -> Iterator[None]:
@@ -269,7 +313,7 @@ class RobustTrainer(BaseEstimator):  # type: ignore[misc]
         t: Tensor,
     ) -> tuple[Tensor, Tensor]:
         """Return CE(f(x'), y) and f(x')."""
-        x_adv = self._attacked(module, x, log_odds(module, t), self.attack)
+        x_adv = self._attacked(module, x, log_odds(module, t), self._drawn(x), self.attack)
         f_adv = module(x_adv)
         return cross_entropy(f_adv, t), f_adv
 
@@ -286,32 +330,31 @@ class RobustTrainer(BaseEstimator):  # type: ignore[misc]
         def away(x_adv: Tensor) -> Tensor:
             return divergence(log_p, module(x_adv))
 
-        x_adv = self._attacked(module, x, away, self.attack)
+        x_adv = self._attacked(module, x, away, self._drawn(x), self.attack)
         f = module(x)
         f_adv = module(x_adv)
         apart = divergence(f.log_softmax(1), f_adv).mean()
         loss = cross_entropy(f, t) + self.beta * apart
         return loss, f_adv
 
+    def _drawn(self, x: Tensor) -> list[Ball]:
+        """Return the balls in which one batch is attacked."""
+        balls = self._balls(x)
+        if self.norm_choice == "worst" or len(balls) == 1:
+            return balls
+        return [balls[int(torch.randint(len(balls), ()))]]
+
     def _attacked(
         self,
         module: nn.Module,
         x: Tensor,
         loss: RowLoss,
+        balls: list[Ball],
         attack: str,
     ) -> Tensor:
         """Attack rows, without dropout and without moving the statistics of batch norms."""
-        fast = attack == "fast"
         with evaluating(module):
-            return pgd(
-                loss,
-                x,
-                norm=self.norm,
-                eps=self.eps,
-                steps=1 if fast else self.steps,
-                step_size=1.25 * self.eps if fast else None,
-                bounds=self.bounds,
-            )
+            return strongest_attack(loss, x, balls, attack == "fast", self.steps, self.bounds)
 
     def _measure(self, task: TrainingTask) -> dict[str, float]:
         """Measure loss under attack, and accuracy with and without it, on the validation set."""
@@ -322,7 +365,8 @@ class RobustTrainer(BaseEstimator):  # type: ignore[misc]
         # The same random starts in every epoch, so that only the model makes a difference.
         with seeded(self.random_state):
             for x, t in zip(x_batches, t_batches, strict=True):
-                x_adv.append(self._attacked(module, x, log_odds(module, t), "pgd"))
+                loss = log_odds(module, t)
+                x_adv.append(self._attacked(module, x, loss, self._balls(x), "pgd"))
         attacked = measure(module, torch.cat(x_adv), task.t_val)
         clean = measure(module, task.x_val, task.t_val)
         return {
@@ -349,42 +393,3 @@ def divergence(log_p: Tensor, f: Tensor) -> Tensor:
     """
     log_q = f.log_softmax(1)
     return kl_div(log_q, log_p, reduction="none", log_target=True).sum(1)
-
-
-class BeforeHead:
-    """Keep the inputs F of the last linear layer and, in training, add noise to them.
-
-    Parameters
-    ----------
-    alpha : float
-        α, the deviation of the noise in the first epoch.
-    accuracy : float
-        Accuracy on attacked rows that controls how α changes.
-    """
-
-    features: Tensor
-
-    def __init__(self, alpha: float, accuracy: float) -> None:
-        self.alphas = [alpha]
-        self.accuracy = accuracy
-        self.right: list[Tensor] = []  # of every attacked batch of this epoch
-
-    def __call__(self, layer: nn.Module, inputs: tuple[Tensor]) -> tuple[Tensor]:
-        """Act as a forward pre-hook of the layer."""
-        (self.features,) = inputs
-        alpha = self.alphas[-1]
-        if not (layer.training and alpha):
-            return inputs
-        noise = torch.randn_like(self.features)
-        return (self.features + alpha * noise,)
-
-    def adapt(self) -> None:
-        """Increase α by addition or decrease it by halving, after an epoch."""
-        alpha = self.alphas[-1]
-        accuracy = torch.cat(self.right).double().mean().item()
-        if accuracy > self.accuracy:
-            alpha += 1e-4
-        elif accuracy < 0.8 * self.accuracy:
-            alpha *= 0.5
-        self.alphas.append(alpha)
-        self.right = []
