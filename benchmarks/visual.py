@@ -4,8 +4,8 @@
     make bench-visual DATA=folder     also MNIST, Fashion-MNIST: images/*.npz, weights/*.pt in it
 
 Everything runs on one thread; times are reported as ratios within this run. Writes one page per
-part into benchmarks/results: visual_overhead.md, visual_radius.md, visual_contest.md (with a folder
-only), visual_study.md with visual_montage*.png.
+part into benchmarks/results: visual_overhead.md, visual_large.md, visual_radius.md,
+visual_contest.md (with a folder only), visual_study.md with visual_montage*.png.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from _common import (
     write_page,
 )
 from _visual_contest import contest
+from _visual_large import large
 from _visual_models import Images, load_images, load_robust, split_digits, train_robust_digits
 from _visual_study import CONFIDENCE, INTRODUCTION, study
 from contrafact.models import Classifier
@@ -211,7 +212,7 @@ def radius(folder: Path | None, n: int = 16) -> list[str]:
 def main() -> None:
     """Run the parts; the page of the study is written after each data set."""
     parser = make_parser(__doc__)
-    parts = ["overhead", "radius", "contest", "study"]
+    parts = ["overhead", "large", "radius", "contest", "study"]
     sets = [name for name in CONFIDENCE if name != "mnist"]
     parser.add_argument("--data", type=Path, help="folder with images/mnist.npz, weights/…")
     parser.add_argument("--parts", nargs="+", default=parts, choices=parts)
@@ -232,6 +233,8 @@ def main() -> None:
 
     if "overhead" in args.parts:
         write("overhead", overhead(args.data))
+    if "large" in args.parts:
+        write("large", large())
     if "radius" in args.parts:
         write("radius", radius(args.data))
     if "contest" in args.parts and args.data is not None:

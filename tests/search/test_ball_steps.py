@@ -243,7 +243,8 @@ def test_rows_that_leave_do_not_disturb_the_others(optimizer, p):
     step = ball_step(optimizer, ball, 40)
     x = start
     left = torch.arange(5)
-    for t in range(40):
+    # Later, where runs have come to rest, rounding decides which steps rise.
+    for t in range(24):
         x = x.detach().requires_grad_()
         value = f(x)
         (gradient,) = torch.autograd.grad(-value.sum(), x)
@@ -255,8 +256,9 @@ def test_rows_that_leave_do_not_disturb_the_others(optimizer, p):
             x, left = x[stays], left[stays]
             step.keep(stays)
     assert left.tolist() == [0, 2, 4]
-    for row in range(5):
+    for place, row in enumerate(left.tolist()):
         alone = ball_step(optimizer, ball.take(torch.tensor([row])), 40)
-        climb(alone, f, start[[row]], {1: 4, 3: 15}.get(row, 40))
-        torch.testing.assert_close(step.best[[row]], alone.best, rtol=0, atol=1e-6)
-        torch.testing.assert_close(step.best_loss[[row]], alone.best_loss, rtol=0, atol=1e-6)
+        climb(alone, f, start[[row]], 24)
+        torch.testing.assert_close(step.best[[place]], alone.best, rtol=0, atol=1e-6)
+        torch.testing.assert_close(step.size[[place]], alone.size)
+        torch.testing.assert_close(step.best_loss[[place]], alone.best_loss, rtol=0, atol=1e-6)

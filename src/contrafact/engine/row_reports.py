@@ -45,6 +45,19 @@ class RowReports:
         if not self.is_narrowed:
             self.oracle.states.refuse(self.row[which], reason)
 
+    def remark(self, which: Tensor, text: str) -> None:
+        """Add a remark to the message of some tasks, whatever becomes of them.
+
+        Parameters
+        ----------
+        which : Tensor of bool, shape (n,), or of positions
+            The tasks.
+        text : str
+            Ends in the message of the result.
+        """
+        for row in self.row[which].tolist():
+            self.oracle.states.remark[row] = text
+
     def fail(
         self,
         which: Tensor,

@@ -51,6 +51,8 @@ class RowStates:
         Empty where there is nothing to say.
     shortage : list of str
         Which budget denied a question; empty where none did.
+    remark : list of str
+        What else there is to say of the counterfactuals, whatever became of them.
     exceptions : dict of int to Exception
         By instance, for those that failed with one.
     any_failed : bool
@@ -66,6 +68,7 @@ class RowStates:
         self.state: Array = np.full(n, State.PENDING, dtype=np.int8)
         self.reason = [""] * n
         self.shortage = [""] * n
+        self.remark = [""] * n
         self.exceptions: dict[int, Exception] = {}
         self.any_failed = False
 

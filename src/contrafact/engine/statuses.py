@@ -89,10 +89,11 @@ def _describe(
         return "budget", f"{oracle.states.shortage[row]}; {best}"
     if state == State.REFUSED:
         return "infeasible", reason
+    remark = f"; {oracle.states.remark[row]}" if oracle.states.remark[row] else ""
     limits = "" if oracle.feasible_set is None else oracle.feasible_set.describe()
     if limits:
-        return "infeasible", f"not reached with {limits}; {best}"
-    return "invalid", f"not reached; {best}"
+        return "infeasible", f"not reached with {limits}; {best}{remark}"
+    return "invalid", f"not reached; {best}{remark}"
 
 
 def _shortfalls(
@@ -120,6 +121,8 @@ def _shortfalls(
         yield f"P({name}) = {p_target:.2f}, below the {request.confidence:g} asked for"
     if votes is not None and oracle.committee is not None and votes < len(oracle.committee):
         yield f"{votes} of {len(oracle.committee)} members of the committee agree"
+    if oracle.states.remark[row]:
+        yield oracle.states.remark[row]
 
 
 def _target_name(oracle: Oracle, row: int) -> str:

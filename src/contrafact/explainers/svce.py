@@ -29,6 +29,8 @@ from .support.pixel_levels import MOST, Levels, PixelLevels, find_levels, round_
 
 #: Frank-Wolfe gap up to which a search counts as done
 SMALL_GAP = 0.1
+#: what the message says where it is larger
+UNFINISHED = f"Frank-Wolfe gap above {SMALL_GAP}: more steps (n_iter, restarts) may convince more"
 #: width of finite differences, in units of the spread of the data
 DIFFERENCE = 0.3
 
@@ -179,6 +181,10 @@ class SVCE(FallbackExplainer):
         used = replace(ball, x0=tasks.x).norm(x_cf)
         ball = replace(ball, eps=torch.maximum(ball.eps, used.to(ball.eps)))
         gap, p_after = self._search.certificate(tasks, ball, x_cf)
+        if self.radius != "auto":
+            # Where a confidence was asked for and is reached, the search was done before the top.
+            wanted = p_after < (tasks.confidence or torch.inf)
+            tasks.remark((gap > SMALL_GAP) & wanted, UNFINISHED)
         return tasks.candidates(
             x_cf,
             radius=ball.eps.double(),
@@ -225,7 +231,7 @@ class SVCE(FallbackExplainer):
                 tasks.take(fits),
                 ball.take(fits),
                 small[fits],
-                "apgd",
+                ["apgd"] * int(fits.sum()),
                 self.n_iter,
                 tasks.confidence,
             )

@@ -115,8 +115,8 @@ def _by_selection(w: Tensor, g: Tensor, eps: Tensor, buffers: Buffers) -> Tensor
     return z
 
 
-def _power(base: Tensor, exponent: float, out: Tensor) -> Tensor:
-    """Compute base^exponent for base ≥ 0."""
+def power(base: Tensor, exponent: float, out: Tensor) -> Tensor:
+    """Compute base^exponent for base ≥ 0; `out` is another tensor."""
     # torch has fast paths for these; for others exp and log take half the time of pow.
     if exponent in (0.5, 1.0, 2.0):
         return torch.pow(base, exponent, out=out)
@@ -139,8 +139,8 @@ def _by_newton(
     r.copy_(w).abs_()
     r.div_(r.amax(1, keepdim=True))
     torch.div(g, eps, out=u)
-    _power(r, 1 / (p - 1), out=a)
-    _power(u, p - 1, out=G).mul_(u)
+    power(r, 1 / (p - 1), out=a)
+    power(u, p - 1, out=G).mul_(u)
     torch.mul(a, r, out=A)
     torch.div(G, A, out=kink)
     # r and u are not needed any more: their memory serves the passes.

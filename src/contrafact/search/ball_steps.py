@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from itertools import groupby
 from typing import Literal
 
 import torch
 from torch import Tensor
 from typing_extensions import override
 
+from ..geometry.budget_allocation import power
 from ..numerics import broadcast_rows
-from .ball import PROJECTED, Ball
+from .ball import PROJECTED, Ball, lengths
+from .steps import Step
 
 Optimizer = Literal["afw", "apgd", "apgd-l2"]
 #: share of rising steps below which the step size is halved
@@ -61,45 +65,47 @@ class BallStep(ABC):
         n = len(ball.x0)
         self.ball = ball
         self.checkpoints = checkpoints(n_iter)
-        self.active = torch.arange(n, device=ball.x0.device)
         self.best = ball.x0.clone()
         self.best_gradient = torch.zeros_like(ball.x0)
         self.best_loss = ball.x0.new_full((n,), torch.inf)
-        self.last_loss = self.best_loss.clone()
-        self.loss_at_checkpoint = self.best_loss.clone()
-        self.rises = torch.zeros_like(self.active)
-        self.was_halved = torch.zeros_like(self.active, dtype=torch.bool)
+        self.last_loss = -self.best_loss
+        self.loss_at_checkpoint = self.best_loss
+        self.rises = torch.zeros_like(self.best_loss)
+        self.was_halved = torch.zeros_like(self.best_loss, dtype=torch.bool)
         self.size = torch.zeros_like(self.best_loss) + size
         self.t = 0
         self.window_start = 0
 
+    def __len__(self) -> int:
+        return len(self.best_loss)
+
     def keep(self, which: Tensor) -> None:
         """Drop all entries but those of a mask."""
-        self.active = self.active[which]
+        self.ball = self.ball.take(which)
+        for name, values in vars(self).items():
+            if isinstance(values, Tensor):
+                setattr(self, name, values[which])
 
     def __call__(self, theta: Tensor, gradient: Tensor, loss: Tensor) -> Tensor:
         """Return the next point of every entry."""
-        active = self.active
         self._note(theta, gradient, loss)
-        looks_back = self.t in self.checkpoints
-        restart = self._look_back()[active]
+        restart = self._look_back()
         self.t += 1
-        if looks_back and bool(restart.any()):
+        if bool(restart.any()):
             at_restart = broadcast_rows(restart, theta)
-            theta = torch.where(at_restart, self.best[active], theta)
-            gradient = torch.where(at_restart, self.best_gradient[active], gradient)
+            theta = torch.where(at_restart, self.best, theta)
+            gradient = torch.where(at_restart, self.best_gradient, gradient)
         return self._move(theta, gradient, restart)
 
     def _note(self, theta: Tensor, gradient: Tensor, loss: Tensor) -> None:
         """Keep the best points and count the steps that went up."""
-        active = self.active
-        better = (loss < self.best_loss[active]).nonzero().flatten()
-        improved = active[better]
-        self.best[improved] = theta[better]
-        self.best_gradient[improved] = gradient[better]
-        self.best_loss[improved] = loss[better]
-        self.rises[active] += (loss < self.last_loss[active]) & (self.t > 0)
-        self.last_loss[active] = loss
+        improved = (loss < self.best_loss).nonzero().flatten()
+        # Whole rows are copied faster so than by indexing.
+        self.best.index_copy_(0, improved, theta.index_select(0, improved))
+        self.best_gradient.index_copy_(0, improved, gradient.index_select(0, improved))
+        self.best_loss = torch.minimum(loss, self.best_loss)
+        self.rises = self.rises + (loss < self.last_loss)
+        self.last_loss = loss
 
     def _look_back(self) -> Tensor:
         """Return which entries go back to their best point, with a smaller step."""
@@ -110,7 +116,7 @@ class BallStep(ABC):
         halved = few_rises | no_progress
         self.size = torch.where(halved, self.size / 2, self.size)
         self.was_halved = halved
-        self.loss_at_checkpoint = self.best_loss.clone()
+        self.loss_at_checkpoint = self.best_loss
         self.window_start = self.t
         self.rises = torch.zeros_like(self.rises)
         return halved
@@ -120,7 +126,7 @@ class BallStep(ABC):
         """Return the next points; `restart` marks entries that were sent back to their best."""
 
     def _step_size(self, theta: Tensor) -> Tensor:
-        return broadcast_rows(self.size[self.active], theta)
+        return broadcast_rows(self.size, theta)
 
 
 class FrankWolfe(BallStep):
@@ -140,8 +146,8 @@ class FrankWolfe(BallStep):
 
     @override
     def _move(self, theta: Tensor, gradient: Tensor, restart: Tensor) -> Tensor:
-        v = self.ball.take(self.active).farthest(-gradient)
-        return theta + self._step_size(theta) * (v - theta)
+        v = self.ball.farthest(-gradient)
+        return v.lerp_(theta, 1 - self._step_size(theta))
 
 
 class ProjectedGradient(BallStep):
@@ -175,21 +181,22 @@ class ProjectedGradient(BallStep):
 
     @override
     def _move(self, theta: Tensor, gradient: Tensor, restart: Tensor) -> Tensor:
-        ball = self.ball.take(self.active)
-        step = descent_direction(ball, theta, gradient, self.steepest)
-        z = ball.bring_in(step.mul_(self._step_size(theta)).add_(theta))
+        step = descent_step(self.ball, theta, gradient, self.size, self.steepest)
+        z = self.ball.bring_in(step.add_(theta))
         if self.t > 1:
-            # Where a run starts anew there is no momentum.
+            # x ← x + a (z − x) + (1 − a) (x − x_before) = a z + (1 − a) (2 x − x_before);
+            # where a run starts anew there is no momentum.
             a = torch.where(restart, 1.0, self.MOMENTUM).to(theta)
-            a = broadcast_rows(a, theta)
-            momentum = theta - self.previous[self.active]
-            z = ball.bring_in(z.sub_(theta).mul_(a).add_(momentum.mul_(1 - a)).add_(theta))
-        self.previous[self.active] = theta
+            ahead = self.previous.neg_().add_(theta, alpha=2)
+            z = self.ball.bring_in(z.lerp_(ahead, broadcast_rows(1 - a, theta)))
+        self.previous.copy_(theta)
         return z
 
 
-def descent_direction(ball: Ball, theta: Tensor, gradient: Tensor, steepest: bool) -> Tensor:
-    """Return the direction of descent of length 1 in the norm of the ball.
+def descent_step(
+    ball: Ball, theta: Tensor, gradient: Tensor, size: Tensor, steepest: bool
+) -> Tensor:
+    """Return a step of descent, of a given length in the norm of the ball.
 
     Parameters
     ----------
@@ -199,36 +206,47 @@ def descent_direction(ball: Ball, theta: Tensor, gradient: Tensor, steepest: boo
         Points of them.
     gradient : Tensor of shape (n, *shape)
         Gradient of the loss there.
+    size : Tensor of shape (n,)
+        Length of the step.
     steepest : bool
         Whether to take the steepest direction in the norm, for 1 < p < inf; else the gradient.
 
     Returns
     -------
     Tensor of shape (n, *shape)
-        The direction. Where points are retracted, values at the bound they would have to cross get
-        no share of its length; projections deal with them.
+        The step. Where points are retracted, values at the bound they would have to cross get no
+        share of its length; projections deal with them.
     """
     p = ball.p
+    sign = gradient.sign().neg_()
     if p == math.inf:
-        return gradient.sign().neg_()
-    tiny = torch.finfo(gradient.dtype).tiny
-    largest = torch.linalg.vector_norm(gradient.flatten(1), math.inf, dim=1).clamp_min(tiny)
-    step = gradient / broadcast_rows(-largest, gradient)
+        return sign.mul_(broadcast_rows(size, sign))
+    largest = lengths(gradient, math.inf).clamp_min(torch.finfo(gradient.dtype).tiny)
+    share = gradient.abs().div_(broadcast_rows(largest, gradient))
     if p not in PROJECTED:
-        blocked = ((theta >= ball.high) & (step > 0)) | ((theta <= ball.low) & (step < 0))
-        step.masked_fill_(blocked, 0.0)
+        share.masked_fill_(ball.clip(theta + sign) == theta, 0.0)
         if steepest:
-            step = step.sign().mul_(step.abs_().pow_(1 / (p - 1)))
-    length = torch.linalg.vector_norm(step.flatten(1), p, dim=1).clamp_min(1e-12)
-    return step.div_(broadcast_rows(length, step))
+            share = power(share, 1 / (p - 1), out=torch.empty_like(share))
+    length = lengths(share, p).clamp_min(1e-12)
+    return sign.mul_(share).mul_(broadcast_rows(size / length, sign))
 
 
 class SparseProjectedGradient(BallStep):
     """Take steps of l1-APGD: sign steps on the k steepest coordinates, projected exactly.
 
-    k starts at 0.2 d. Every 0.04 n steps: where the best point has become sparser by more than a
-    twentieth the step is ε again, from the best point; elsewhere it shrinks by 1.5. Then
+    k starts at 0.2 d, or, for a run that goes on from a known point x, at ‖x − x0‖₀ / 1.5 if that
+    is less. Every 0.04 n steps: where the best point has become sparser by more than a twentieth
+    the step is ε again, from the best point; elsewhere it shrinks by 1.5. Then
     k = ‖x_best − x0‖₀ / 1.5.
+
+    Parameters
+    ----------
+    ball : Ball
+        Where to stay.
+    n_iter : int
+        Number of steps.
+    known : Tensor of shape (n, *shape), optional
+        The point that a run goes on from.
 
     References
     ----------
@@ -236,18 +254,25 @@ class SparseProjectedGradient(BallStep):
     ICML 2021. https://doi.org/10.48550/arXiv.2103.01208
     """
 
-    def __init__(self, ball: Ball, n_iter: int) -> None:
+    def __init__(self, ball: Ball, n_iter: int, known: Tensor | None = None) -> None:
         super().__init__(ball, n_iter, ball.eps)
         self.every = max(1, round(0.04 * n_iter))
         d = ball.x0[0].numel() if len(ball.x0) else 1
         self.nonzeros = torch.zeros_like(self.best_loss) + d
         self.k = torch.zeros_like(self.best_loss) + max(1.0, 0.2 * d)
+        if known is not None:
+            self.nonzeros = self._count(known)
+            self.k = torch.minimum(self.k, (self.nonzeros / 1.5).clamp_min(1.0))
+
+    def _count(self, x: Tensor) -> Tensor:
+        """Return ‖x − x0‖₀, (n,)."""
+        return (x != self.ball.x0).flatten(1).sum(1).to(self.size)
 
     @override
     def _look_back(self) -> Tensor:
         if self.t == 0 or self.t % self.every:
             return torch.zeros_like(self.was_halved)
-        nonzeros = (self.best != self.ball.x0).flatten(1).sum(1).to(self.size)
+        nonzeros = self._count(self.best)
         sparser = nonzeros < 0.95 * self.nonzeros
         self.size = torch.where(
             sparser,
@@ -260,15 +285,15 @@ class SparseProjectedGradient(BallStep):
 
     @override
     def _move(self, theta: Tensor, gradient: Tensor, restart: Tensor) -> Tensor:
-        ball = self.ball.take(self.active)
+        ball = self.ball
         # Values that are frozen, or at the bound they would have to cross, are none of the k.
         at_high = (theta >= ball.high) & (gradient < 0)
         at_low = (theta <= ball.low) & (gradient > 0)
         stuck = ~ball.free | at_high | at_low
         slope = gradient.masked_fill(stuck, 0.0).flatten(1)
-        k = self.k[self.active].floor()
+        k = self.k.floor()
         least = _kth_largest(slope.abs(), k)
-        length = self.size[self.active] / k
+        length = self.size / k
         step = slope.sign().mul_(slope.abs() >= least).mul_(-length[:, None])
         return ball.nearest(step.reshape(theta.shape).add_(theta))
 
@@ -280,7 +305,66 @@ def _kth_largest(values: Tensor, k: Tensor) -> Tensor:
     return torch.stack([row.kthvalue(d + 1 - count).values for row, count in rows])[:, None]
 
 
-def ball_step(optimizer: Optimizer, ball: Ball, n_iter: int) -> BallStep:
+class StepsInTurn:
+    """Move the entries of a batch by several steps, each those that stand in a row for it.
+
+    Parameters
+    ----------
+    steps : list of BallStep
+        The steps, in the order of the entries.
+    """
+
+    def __init__(self, steps: list[BallStep]) -> None:
+        self.steps = steps
+
+    def __call__(self, theta: Tensor, gradient: Tensor, loss: Tensor) -> Tensor:
+        """Return the next point of every entry."""
+        sizes = [len(step) for step in self.steps]
+        parts = zip(*(values.split(sizes) for values in (theta, gradient, loss)), strict=True)
+        return torch.cat([step(*part) for step, part in zip(self.steps, parts, strict=True)])
+
+    def keep(self, which: Tensor) -> None:
+        """Drop all entries but those of a mask."""
+        sizes = [len(step) for step in self.steps]
+        for step, kept in zip(self.steps, which.split(sizes), strict=True):
+            step.keep(kept)
+
+
+def ball_steps(
+    optimizers: Sequence[Optimizer], ball: Ball, n_iter: int, known: Tensor | None = None
+) -> Step:
+    """Make the steps of a batch.
+
+    Parameters
+    ----------
+    optimizers : sequence of {"afw", "apgd", "apgd-l2"}
+        The optimizer of each entry; equal ones stand in a row.
+    ball : Ball
+        Where to stay.
+    n_iter : int
+        Number of steps.
+    known : Tensor of shape (n, *shape), optional
+        The points of earlier runs that these go on from.
+
+    Returns
+    -------
+    Step
+        The steps, to be passed to `minimize`.
+    """
+    steps = []
+    first = 0
+    for optimizer, group in groupby(optimizers):
+        after = first + len(list(group))
+        part = slice(first, after)
+        point = None if known is None else known[part]
+        steps.append(ball_step(optimizer, ball.take(part), n_iter, point))
+        first = after
+    return steps[0] if len(steps) == 1 else StepsInTurn(steps)
+
+
+def ball_step(
+    optimizer: Optimizer, ball: Ball, n_iter: int, known: Tensor | None = None
+) -> BallStep:
     """Make the step of an optimizer.
 
     Parameters
@@ -292,6 +376,8 @@ def ball_step(optimizer: Optimizer, ball: Ball, n_iter: int) -> BallStep:
         Where to stay.
     n_iter : int
         Number of steps.
+    known : Tensor of shape (n, *shape), optional
+        The points of earlier runs that these go on from.
 
     Returns
     -------
@@ -301,5 +387,5 @@ def ball_step(optimizer: Optimizer, ball: Ball, n_iter: int) -> BallStep:
     if optimizer == "afw":
         return FrankWolfe(ball, n_iter)
     if ball.p == 1:
-        return SparseProjectedGradient(ball, n_iter)
+        return SparseProjectedGradient(ball, n_iter, known)
     return ProjectedGradient(ball, n_iter, steepest=optimizer == "apgd")

@@ -104,6 +104,12 @@ class Evaluation:
     p_target: Tensor
     reached: Tensor
 
+    def is_usable(self) -> Tensor:
+        """Return where loss and gradient are finite, (m,)."""
+        # A finite sum implies finite numbers; in float64 that of finite ones does not overflow.
+        total = self.gradient.flatten(1).sum(1, dtype=torch.float64)
+        return self.loss.isfinite() & total.isfinite()
+
     @staticmethod
     def concat(parts: list[Evaluation]) -> Evaluation:
         """Join the evaluations of consecutive tasks."""

@@ -6,7 +6,8 @@ import pytest
 import torch
 
 import contrafact as cf
-from contrafact.explainers.support.ball_race import MOST_RUNS, Run, batches, choose_runs
+from contrafact.explainers.support.ball_descent import choose_runs
+from contrafact.explainers.support.ball_race import MOST_RUNS, racing_runs, runs_together
 from contrafact.search.ball import Ball
 
 
@@ -33,24 +34,32 @@ def explained(rows=ORIGIN, **params):
     return explainer.fit(Valley(), ROWS).explain(rows, target=np.ones(len(rows), dtype=int))
 
 
-def test_both_optimizers_and_all_kinds_of_starts_race():
-    for p in (1.0, 2.0, np.inf):
-        runs = choose_runs("auto", p, MOST_RUNS)
-        assert {run.optimizer for run in runs} == {"afw", "apgd"}
-        assert len(set(runs)) == MOST_RUNS
-        assert {(run.optimizer, run.start) for run in runs} == {
-            (optimizer, start) for optimizer in ("afw", "apgd") for start in ("line", "gaussian")
-        }
-    assert choose_runs("auto", 1.5, MOST_RUNS)[-1].optimizer == "apgd-l2"
-    assert {run.optimizer for run in choose_runs("apgd", 1.5, MOST_RUNS)} == {"apgd"}
+@pytest.mark.parametrize("p", [1.0, 1.5, 2.0, np.inf])
+def test_both_optimizers_and_all_kinds_of_starts_race(p):
+    runs = racing_runs(p, MOST_RUNS)
+    assert len(set(runs)) == MOST_RUNS
+    assert {"afw", "apgd"} <= {run.optimizer for run in runs}
+    assert ("apgd-l2" in {run.optimizer for run in runs}) is (p == 1.5)
+    assert {run.start for run in runs} == {"line", "gaussian"}
+
+
+def test_the_automatic_radius_takes_the_optimizers_asked_for():
+    assert {run.optimizer for run in choose_runs("apgd", 1.5, 6)} == {"apgd"}
+    assert {run.optimizer for run in choose_runs("auto", 1.5, 6)} == {"afw", "apgd", "apgd-l2"}
 
 
 def test_large_arrays_take_turns_and_small_ones_run_together():
-    runs = [Run("afw", "gaussian", i) for i in range(3)] + [Run("apgd", "gaussian", 3)]
-    for shape, sizes in (((2, 10), [3, 1]), ((2, 3, 300, 300), [1, 1, 1, 1])):
+    for shape, together in (((2, 10), 2**19 // 20), ((2, 3, 300, 300), 1)):
         x = torch.zeros(shape)
         ball = Ball(x, torch.ones(2), 2.0, x[0], x[0], x == 0)
-        assert [len(batch) for batch in batches(runs, ball)] == sizes
+        assert runs_together(ball) == together
+
+
+def test_runs_in_turn_find_what_runs_together_do(monkeypatch):
+    together = explained(ROWS[:3], n_iter=30)
+    monkeypatch.setattr("contrafact.explainers.support.ball_race.TOGETHER", 1)
+    in_turn = explained(ROWS[:3], n_iter=30)
+    np.testing.assert_allclose(in_turn.X_cf, together.X_cf, atol=1e-5)
 
 
 @pytest.mark.parametrize("n_iter", [1, 4, 30, 75])

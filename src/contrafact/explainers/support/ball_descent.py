@@ -14,12 +14,13 @@ import torch
 from torch import Tensor
 
 from ...engine import Tasks
-from ...numerics import broadcast_rows
-from ...search.ball import Ball
-from ...search.ball_steps import Optimizer, descent_direction
+from ...search.ball import PROJECTED, Ball
+from ...search.ball_steps import Optimizer, descent_step
 from ...search.gradients import ModelGradient, with_temperature
-from .ball_race import MOST_RUNS, choose_runs, start_of
+from .ball_race import Run, start_of
 
+#: runs of the first round at most
+MOST_RUNS = 6
 #: steps of each run of the first round, and of the best run after it, in units of n_iter
 FIRST_ROUND = 0.8
 LAST_ROUND = 2.0
@@ -54,6 +55,36 @@ class Pace:
 
 FIRST_PACE = Pace(0.3, 0.2)
 LAST_PACE = Pace(0.25, 0.1)
+
+
+def choose_runs(optimizer: str, p: float, count: int) -> list[Run]:
+    """Return the runs to start with.
+
+    Parameters
+    ----------
+    optimizer : {"auto", "afw", "apgd"}
+        Which optimizers may race.
+    p : float
+        The norm.
+    count : int
+        How many runs.
+
+    Returns
+    -------
+    list of Run
+        Optimizers in turns. The second two start on the line to the guide, the others at random
+        points.
+    """
+    optimizers: list[Optimizer] = ["afw", "apgd"]
+    if optimizer != "auto":
+        optimizers = [name for name in optimizers if name == optimizer]
+    runs = [
+        Run(optimizers[i % len(optimizers)], "line" if i in (2, 3) else "gaussian", i)
+        for i in range(count)
+    ]
+    if optimizer == "auto" and count == MOST_RUNS and p not in PROJECTED:
+        runs[-1] = runs[-1]._replace(optimizer="apgd-l2")
+    return runs
 
 
 @dataclass(frozen=True)
@@ -149,19 +180,19 @@ class BallDescent:
         position = torch.arange(len(tasks), device=tasks.row.device)
         x = start
         for t in range(n_iter):
-            able = tasks.take(position).affords(self.model.cost(best))
-            position = position[able]
-            if len(position) == 0:
+            able = tasks.affords(self.model.cost(best))
+            if not bool(able.any()):
                 break
-            now = self.model.evaluate(tasks.take(position), x[able], t)
+            now = self.model.evaluate(tasks.take(able), x[able], t)
             # The deadline may leave no time for some; where the model has no answer, a run ends.
-            usable = now.loss.isfinite() & now.gradient.flatten(1).isfinite().all(1)
-            position = position[: len(usable)][usable]
-            x = tasks.take(position).project(now.code[usable])
+            usable = now.is_usable()
+            left = able.nonzero().flatten()[: len(usable)][usable]
+            if len(left) < len(tasks):
+                tasks, ball, position = tasks.take(left), ball.take(left), position[left]
+            x = tasks.project(now.code[usable])
             gradient = now.gradient[usable]
-            around = ball.take(position)
             reached = (now.reached & (now.p_target >= tau))[usable]
-            distance = around.norm(x).to(radius)
+            distance = ball.norm(x).to(radius)
             closer = reached & (distance < radius[position])
             best[position[closer]] = x[closer]
             radius[position[closer]] = distance[closer]
@@ -169,7 +200,7 @@ class BallDescent:
             eps = distance * torch.where(reached, 1 - change, 1 + change)
             # The next point has to be nearer than the best in any case.
             eps = torch.minimum(eps, radius[position] * (1 - PRECISION / 3))
-            x = _move(replace(around, eps=eps), x, gradient, optimizer, step)
+            x = _move(replace(ball, eps=eps), x, gradient, optimizer, step)
         return best, radius
 
 
@@ -177,6 +208,5 @@ def _move(ball: Ball, x: Tensor, gradient: Tensor, optimizer: Optimizer, size: f
     """Take a step into the ball."""
     if optimizer == "afw":
         return ball.retract(torch.lerp(x, ball.farthest(-gradient), size))
-    step = descent_direction(ball, x, gradient, steepest=optimizer == "apgd")
-    length = broadcast_rows(2 * size * ball.eps, x)
-    return ball.bring_in(step.mul_(length).add_(x))
+    step = descent_step(ball, x, gradient, 2 * size * ball.eps, steepest=optimizer == "apgd")
+    return ball.bring_in(step.add_(x))

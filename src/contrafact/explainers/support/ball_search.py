@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,8 +13,9 @@ from ...engine import Tasks
 from ...models.verdict import lead
 from ...search import Optimum, Point, Stop, minimize
 from ...search.ball import Ball
-from ...search.ball_steps import BallStep, Optimizer, ball_step
-from ...search.gradients import ModelGradient
+from ...search.ball_steps import Optimizer, ball_steps
+from ...search.gradients import ModelGradient, with_temperature
+from ...search.steps import Step
 
 Objective = Literal["logp", "margin"] | Callable[[Point], Tensor]
 #: P(target) that no point reaches: a search that aims at it runs to the end
@@ -49,9 +50,19 @@ class Found:
         for name, values in vars(other).items():
             getattr(self, name)[which] = values
 
-    def take(self, which: Tensor) -> Found:
+    def take(self, which: Tensor | slice) -> Found:
         """Return the results of some tasks."""
         return Found(self.x_cf[which], self.loss[which], self.reached[which])
+
+    def join(self, other: Found) -> Found:
+        """Return these results and others."""
+        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
+        return Found(*(torch.cat(pair) for pair in pairs))
+
+    def order(self) -> Tensor:
+        """Return the positions of the results, the best first."""
+        by_loss = self.loss.argsort(stable=True)
+        return by_loss[(~self.reached[by_loss]).long().argsort(stable=True)]
 
 
 @dataclass(frozen=True)
@@ -74,9 +85,10 @@ class BallSearch:
         tasks: Tasks,
         ball: Ball,
         start: Tensor,
-        optimizer: Optimizer,
+        optimizers: Sequence[Optimizer],
         n_iter: int,
         tau: float | None,
+        resumed: bool = True,
     ) -> Found:
         """Run once per task.
 
@@ -88,31 +100,36 @@ class BallSearch:
             One for each task.
         start : Tensor of shape (n, *shape)
             Points of the balls.
-        optimizer : {"afw", "apgd", "apgd-l2"}
-            The steps.
+        optimizers : sequence of {"afw", "apgd", "apgd-l2"}
+            The steps of each task; tasks of the same steps stand in a row.
         n_iter : int
             How many.
         tau : float or None
             P(c) at which a run may end; None: all steps are taken.
+        resumed : bool, default=True
+            Whether the points are those of earlier runs.
 
         Returns
         -------
         Found
             The best points.
         """
-        step = ball_step(optimizer, ball, n_iter)
+        step = ball_steps(optimizers, ball, n_iter, start if resumed else None)
         found = self._minimize(tasks, start, step, UNREACHABLE if tau is None else tau, n_iter)
         reached = found.reached & (found.p_target >= (tau or 0.0))
         return Found(tasks.project(found.code), found.loss, reached)
 
     def certificate(self, tasks: Tasks, ball: Ball, x_cf: Tensor) -> tuple[Tensor, Tensor]:
         """Return Frank-Wolfe gap and P(c) at the counterfactuals; NaN where the budget is spent."""
-        step = ball_step("afw", ball, 1)
-        found = self._minimize(tasks, x_cf, step, UNREACHABLE, 1)
-        asked = found.iterations > 0
-        gap = ball.gap(x_cf, -step.best_gradient)
-        p_target = torch.where(asked, found.p_target, torch.nan)
-        return torch.where(asked, gap, torch.nan), p_target
+        model = self.gradient(tasks)
+        able = tasks.affords(model.cost(x_cf))
+        asking = with_temperature(tasks.take(able))
+        now = model.evaluate(asking, x_cf[able], 0)
+        asked = able.nonzero().flatten()[: len(now.loss)]
+        gap, p_target = tasks.x.new_full((2, len(tasks)), torch.nan, dtype=torch.float64)
+        gap[asked] = ball.take(asked).gap(now.code, -now.gradient)
+        p_target[asked] = now.p_target
+        return gap, p_target
 
     def loss(self, point: Point) -> Tensor:
         """Compute the loss of one candidate per task, (n,)."""
@@ -130,7 +147,7 @@ class BallSearch:
         self,
         tasks: Tasks,
         start: Tensor,
-        step: BallStep,
+        step: Step,
         tau: float,
         n_iter: int,
     ) -> Optimum:
