@@ -71,7 +71,10 @@ def compare(model: Classifier, images: Images, p: float, radius: float, n: int) 
         log_p: Tensor = module(batch).log_softmax(1).gather(1, target[:, None])[:, 0]
         return log_p
 
-    explainer = cf.SVCE(norm=p, radius=radius, bounds=(0, 1), restarts=RESTARTS, n_iter=N_ITER)
+    # The reference does not keep to the levels of pictures either.
+    explainer = cf.SVCE(
+        norm=p, radius=radius, bounds=(0, 1), restarts=RESTARTS, n_iter=N_ITER, levels=None
+    )
     explainer.fit(model, images.X[:1000], images.y[:1000])
     passes = RESTARTS * N_ITER + BESIDES
     result = explainer.explain(x, target=target.numpy(), budget=cf.Budget(calls=n * passes))

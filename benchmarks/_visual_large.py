@@ -71,6 +71,7 @@ def make_explainer(setting: Setting, network: nn.Module, images: Array, restarts
         restarts=restarts,
         n_iter=N_ITER,
         bounds=(0, 1),
+        levels=None,
     )
     return explainer.fit(cf.as_classifier(network, classes=range(10)), images)
 

@@ -92,7 +92,9 @@ def measure_searched(notebook: Notebook, zoo: Zoo, name: str, model: Classifier,
         shares = {}
         stands = right.copy()
         for norm, eps in zip(NORMS, EPS[zoo.data], strict=True):
-            explainer = cf.SVCE(norm=norm, radius=eps, n_iter=20, restarts=2, bounds=(0, 1))
+            explainer = cf.SVCE(
+                norm=norm, radius=eps, n_iter=20, restarts=2, bounds=(0, 1), levels=None
+            )
             explainer.fit(model, zoo.images.X[:500], zoo.images.y[:500])
             result = explainer.explain(x[right], target=ranking[right, -2])
             changed = np.zeros_like(right)
@@ -128,7 +130,7 @@ def judge(
 ) -> dict[str, Any]:
     """Return which counterfactuals reached the confidence, and which the oracle believes."""
     confidence = CONFIDENCE[zoo.data]
-    explainer = cf.SVCE(norm=p, radius="auto", n_iter=20, restarts=1, bounds=(0, 1))
+    explainer = cf.SVCE(norm=p, radius="auto", n_iter=20, restarts=1, bounds=(0, 1), levels=None)
     explainer.fit(model, zoo.images.X[:500], zoo.images.y[:500])
     result = explainer.explain(x, target=target, confidence=confidence)
     reached = result.valid & (result.target_proba[:, 1] >= confidence - 1e-3)

@@ -72,7 +72,9 @@ def overhead(
     name, model, images = digits_case() if folder is None else mnist_case(folder)
     radius = 1.5 if folder is None else 4.0
     x = random_rows(images.X_test, n)
-    explainer = cf.SVCE(norm=1.5, radius=radius, restarts=restarts, n_iter=n_iter, bounds=(0, 1))
+    explainer = cf.SVCE(
+        norm=1.5, radius=radius, restarts=restarts, n_iter=n_iter, bounds=(0, 1), levels=None
+    )
     explainer.fit(model, images.X, images.y)
     module: Any = model.module.eval()  # type: ignore[attr-defined]
     n_parameters = sum(parameter.numel() for parameter in module.parameters())
@@ -135,7 +137,13 @@ def auto_against_grid(
     An image is tried with SVCE(radius=r) from `below` to `above` times its auto radius, until the
     first that is valid; inf if none is.
     """
-    settings: dict[str, Any] = {"norm": 1.5, "n_iter": 75, "restarts": 5, "bounds": (0, 1)}
+    settings: dict[str, Any] = {
+        "norm": 1.5,
+        "n_iter": 75,
+        "restarts": 5,
+        "bounds": (0, 1),
+        "levels": None,
+    }
     X, y, _, _ = case.images
     result = cf.SVCE(radius="auto", **settings).fit(case.model, X, y).explain(x)
     assert result.valid.all()

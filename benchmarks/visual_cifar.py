@@ -106,7 +106,9 @@ class Study:
 
     def explain(self, model: Classifier, p: float, x: Array, target: Array) -> cf.Counterfactuals:
         """Return the most convincing images within the radius of a norm."""
-        explainer = cf.SVCE(norm=p, radius=RADII[p], n_iter=30, restarts=1, bounds=(0, 1))
+        explainer = cf.SVCE(
+            norm=p, radius=RADII[p], n_iter=30, restarts=1, bounds=(0, 1), levels=None
+        )
         images = self.zoo.images
         return explainer.fit(model, images.X[:500], images.y[:500]).explain(x, target=target)
 
@@ -153,7 +155,9 @@ class Study:
     def at_confidence(self, model: Classifier, p: float) -> dict[str, Any]:
         """Find the smallest change of the first images that reaches the confidence."""
         x, target = self.x[:N_MATCHED], self.second[:N_MATCHED]
-        explainer = cf.SVCE(norm=p, radius="auto", n_iter=20, restarts=1, bounds=(0, 1))
+        explainer = cf.SVCE(
+            norm=p, radius="auto", n_iter=20, restarts=1, bounds=(0, 1), levels=None
+        )
         explainer.fit(model, self.zoo.images.X[:500], self.zoo.images.y[:500])
         result = explainer.explain(x, target=target, confidence=CONFIDENCE)
         reached = result.valid & (result.target_proba[:, 1] >= CONFIDENCE - 1e-3)

@@ -141,7 +141,7 @@ def advise_norm(
     target = np.asarray(ensemble.classes)[runner_up]
 
     def radii(classifier: Classifier, p: float) -> Array:
-        explainer = SVCE(norm=p, n_iter=n_iter, restarts=1, bounds=bounds)
+        explainer = SVCE(norm=p, n_iter=n_iter, restarts=1, bounds=bounds, levels=None)
         explainer.fit(classifier, X, labels)
         result = explainer.explain(
             x, target=target, confidence=confidence, random_state=random_state
