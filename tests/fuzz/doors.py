@@ -1236,6 +1236,6 @@ NOT_DOORS = {
     "Metric",
     *("Case", "Cell", "Check", "ClassAudit", "ModelAudit", "DisagreeingRows", "Nearest", "Optimum"),
     *("Explorer", "ParameterEffects", "PlannedCell", "Recommendation", "Scores", "ServiceError"),
-    "VisualProtocol",
+    *("NormAdvice", "VisualProtocol"),
     *("Candidates", "Oracle", "Point", "Tasks"),
 }

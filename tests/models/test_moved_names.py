@@ -6,7 +6,7 @@ import contrafact.models
 import contrafact.nn
 import contrafact.numerics
 
-NEW = {"InceptionTime", "committee", "save_weights"}
+NEW = {"FeatureExtractor", "InceptionTime", "committee", "robust_report", "save_weights"}
 MOVED = {name: getattr(contrafact.nn, name) for name in set(contrafact.nn.__all__) - NEW}
 MOVED["normalised"] = contrafact.nn.normalized
 MOVED["zeroth_order_gradient"] = contrafact.numerics.zeroth_order_gradient

@@ -7,7 +7,9 @@ accepted and grows while they are not. Radius and step size change less and less
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Literal
 
 import torch
@@ -17,7 +19,7 @@ from ...engine import Tasks
 from ...search.ball import PROJECTED, Ball
 from ...search.ball_steps import Optimizer, descent_step
 from ...search.gradients import ModelGradient, with_temperature
-from .ball_race import Run, start_of
+from .ball_race import Run, runs_together, start_of
 
 #: runs of the first round at most
 MOST_RUNS = 6
@@ -87,6 +89,15 @@ def choose_runs(optimizer: str, p: float, count: int) -> list[Run]:
     return runs
 
 
+def batches(runs: list[Run], ball: Ball) -> Iterator[list[Run]]:
+    """Iterate over runs of one optimizer that are made together; large arrays take turns."""
+    size = runs_together(ball)
+    for _, group in groupby(sorted(runs), key=lambda run: run.optimizer):
+        same = list(group)
+        for first in range(0, len(same), size):
+            yield same[first : first + size]
+
+
 @dataclass(frozen=True)
 class BallDescent:
     """Shrink balls around instances for as long as they hold an answer.
@@ -130,23 +141,21 @@ class BallDescent:
         tasks = with_temperature(tasks)
         known = replace(ball, eps=radius)
         runs = choose_runs(self.optimizer, ball.p, min(MOST_RUNS, self.restarts + 1))
+        optimizers = sorted({run.optimizer for run in runs})
         nearest = best.clone()
         least = radius.clone()
         winner = torch.zeros_like(tasks.rank)
         each = max(1, round(FIRST_ROUND * self.n_iter))
-        for i, run in enumerate(runs):
-            start = start_of(run, tasks, known, best)
-            x, eps = self._shrink(
-                tasks, known, start, best, radius, run.optimizer, each, FIRST_PACE
-            )
+        for batch in batches(runs, ball):
+            optimizer = batch[0].optimizer
+            x, eps = self._best_of(tasks, known, best, batch, each)
             closer = eps < least
             nearest[closer] = x[closer]
             least[closer] = eps[closer]
-            winner[closer] = i
+            winner[closer] = optimizers.index(optimizer)
         last = max(1, round(LAST_ROUND * self.n_iter))
-        for optimizer in sorted({run.optimizer for run in runs}):
-            is_winner = torch.tensor([run.optimizer == optimizer for run in runs])
-            which = is_winner.to(winner.device)[winner].nonzero().flatten()
+        for i, optimizer in enumerate(optimizers):
+            which = (winner == i).nonzero().flatten()
             if len(which) == 0:
                 continue
             start = nearest[which]
@@ -161,6 +170,28 @@ class BallDescent:
                 LAST_PACE,
             )
         return nearest, least
+
+    def _best_of(
+        self, tasks: Tasks, known: Ball, best: Tensor, runs: list[Run], n_iter: int
+    ) -> tuple[Tensor, Tensor]:
+        """Make runs of one optimizer together; return the nearest points and their distances."""
+        n = len(tasks)
+        task = torch.arange(n, device=tasks.row.device)
+        copies = task.repeat(len(runs))
+        start = torch.cat([start_of(run, tasks, known, best) for run in runs])
+        around = known.take(copies)
+        x, eps = self._shrink(
+            tasks.take(copies),
+            around,
+            start,
+            best[copies],
+            around.eps,
+            runs[0].optimizer,
+            n_iter,
+            FIRST_PACE,
+        )
+        least, number = eps.reshape(len(runs), n).min(0)
+        return x[number * n + task], least
 
     def _shrink(
         self,

@@ -123,10 +123,12 @@ class BallSearch:
         """Return Frank-Wolfe gap and P(c) at the counterfactuals; NaN where the budget is spent."""
         model = self.gradient(tasks)
         able = tasks.affords(model.cost(x_cf))
+        gap, p_target = tasks.x.new_full((2, len(tasks)), torch.nan, dtype=torch.float64)
+        if not bool(able.any()):
+            return gap, p_target
         asking = with_temperature(tasks.take(able))
         now = model.evaluate(asking, x_cf[able], 0)
         asked = able.nonzero().flatten()[: len(now.loss)]
-        gap, p_target = tasks.x.new_full((2, len(tasks)), torch.nan, dtype=torch.float64)
         gap[asked] = ball.take(asked).gap(now.code, -now.gradient)
         p_target[asked] = now.p_target
         return gap, p_target
