@@ -194,6 +194,17 @@ def test_models_see_what_euclid_does_not(bumps, kind):
     assert warped.loss_history_[-1] < warped.loss_history_[0]
 
 
+def test_a_start_on_the_wrong_side_is_left(bumps):
+    """The default slope lets a model learn whose start puts all series in one class."""
+    X, y = bumps
+    start = GLVQ(distance_fn=SoftDTW(), random_state=0, max_iter=1).fit(X, y)
+    assert start.score(X, y) == 0.5
+    model = GLVQ(distance_fn=SoftDTW(), random_state=0, max_iter=40).fit(X, y)
+    assert model.score(X, y) == 1.0
+    steep = GLVQ(distance_fn=SoftDTW(), random_state=0, max_iter=40, beta=20.0).fit(X, y)
+    assert steep.score(X, y) == 0.5
+
+
 def test_distances_are_the_divergence_in_the_units_of_the_data(bumps):
     X, y = bumps
     model = GLVQ(distance_fn=SoftDTW(window=0.3), **FAST).fit(X, y)
@@ -278,9 +289,10 @@ def test_images_are_refused():
 # --- explainers -----------------------------------------------------------------------------------
 
 
+LEARNED = {"max_iter": 20, "random_state": 0}
 MODELS = [
-    GLVQ(distance_fn=SoftDTW(window=0.3), **FAST),
-    GRLVQ(distance_fn=SoftDTW(window=0.3), **FAST),
+    GLVQ(distance_fn=SoftDTW(window=0.3), **LEARNED),
+    GRLVQ(distance_fn=SoftDTW(window=0.3), **LEARNED),
     MedianLVQ(metric="dtw", window=0.3),
     MedianLVQ(metric="soft_dtw", metric_params={"gamma": 0.1}),
 ]

@@ -137,7 +137,8 @@ class GLVQ(GradientLVQ):
         f: σ(βμ), μσ(βμ), μ itself, or what the function returns for μ (n,), differentiably.
     beta : float, optional
         β of the first two; default: 5 over the root mean square of μ at the start, 2 over it in
-        GMLVQ, 1 over it in LGMLVQ and DeepLVQ: the more a model can learn, the less steep.
+        GMLVQ, 1 over it in LGMLVQ, DeepLVQ and with `SoftDTW`: the more a model can learn, the less
+        steep.
     margin : float, optional
         Rows count only until μ < −margin: f(max(μ + margin, 0)); default: they always count.
     **options
@@ -166,6 +167,9 @@ class GLVQ(GradientLVQ):
 
     #: default β, times the root mean square of μ at the start
     steepness: ClassVar[float] = 5.0
+    #: the same with `SoftDTW`, under which whole classes may start on the wrong side: there a
+    #: steeper transfer function saturates, and prototypes stay where they are
+    warped_steepness: ClassVar[float] = 1.0
     rules: ClassVar[Mapping[str, Rule]] = {
         "transfer": OneOf("identity", "sigmoid", "swish") | Function("μ"),
         "beta": Real(above=0) | Nothing(),
@@ -181,8 +185,10 @@ class GLVQ(GradientLVQ):
             return
         mu = losses.relative_distance(d, same_class(labels, t))
         mean_square = np.average(mu.square().cpu().numpy(), weights=weight)
+        warped = isinstance(self.distance_fn, SoftDTW)
+        steepness = self.warped_steepness if warped else self.steepness
         # Prototypes that start where they hardly tell classes apart would make it far too steep.
-        self.beta_ = self.steepness / max(float(np.sqrt(mean_square)), 0.1)
+        self.beta_ = steepness / max(float(np.sqrt(mean_square)), 0.1)
 
     @override
     def _loss(
