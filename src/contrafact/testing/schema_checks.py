@@ -133,7 +133,7 @@ def check_table_finds_what_the_reference_holds(explainer: Explainer, case: Case)
     )
 
 
-@check("two_models", tables=True)
+@check("one_model", tables=True)
 def check_table_constraints_hold(explainer: Explainer, case: Case) -> None:
     """Check every constraint that names columns, by its own words, and all after refinement."""
     schema = Schema.infer(case.X_reference)

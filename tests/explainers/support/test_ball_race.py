@@ -45,7 +45,7 @@ def test_both_optimizers_and_all_kinds_of_starts_race(p):
 
 def test_the_automatic_radius_takes_the_optimizers_asked_for():
     assert {run.optimizer for run in choose_runs("apgd", 1.5, 6)} == {"apgd"}
-    assert {run.optimizer for run in choose_runs("auto", 1.5, 6)} == {"afw", "apgd", "apgd-l2"}
+    assert {run.optimizer for run in choose_runs("auto", 1.5, 8)} == {"afw", "apgd", "apgd-l2"}
 
 
 def test_large_arrays_take_turns_and_small_ones_run_together():

@@ -22,9 +22,9 @@ from ...search.gradients import ModelGradient, with_temperature
 from .ball_race import Run, runs_together, start_of
 
 #: runs of the first round at most
-MOST_RUNS = 6
+MOST_RUNS = 8
 #: steps of each run of the first round, and of the best run after it, in units of n_iter
-FIRST_ROUND = 0.8
+FIRST_ROUND = 0.6
 LAST_ROUND = 2.0
 #: change of the radius at the end of a run, as a share of it
 PRECISION = 0.003
@@ -55,7 +55,7 @@ class Pace:
         return step, PRECISION + high * (self.radius - PRECISION)
 
 
-FIRST_PACE = Pace(0.3, 0.2)
+FIRST_PACE = Pace(0.4, 0.25)
 LAST_PACE = Pace(0.25, 0.1)
 
 
@@ -109,7 +109,8 @@ class BallDescent:
     optimizer : {"auto", "afw", "apgd"}
         Which steps may race.
     n_iter, restarts : int
-        Steps of a run, and how many runs there are (one more, to be exact, but at most six).
+        Steps of a run, and how many runs there are: one and a half times as many, at most eight,
+        since most are short.
     """
 
     model: ModelGradient
@@ -140,7 +141,8 @@ class BallDescent:
         """
         tasks = with_temperature(tasks)
         known = replace(ball, eps=radius)
-        runs = choose_runs(self.optimizer, ball.p, min(MOST_RUNS, self.restarts + 1))
+        count = min(MOST_RUNS, 1 + self.restarts + self.restarts // 2)
+        runs = choose_runs(self.optimizer, ball.p, count)
         optimizers = sorted({run.optimizer for run in runs})
         nearest = best.clone()
         least = radius.clone()

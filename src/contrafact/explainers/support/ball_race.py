@@ -223,13 +223,12 @@ def starts(
     """Iterate over runs at their start, as many as are made together."""
     n = len(tasks)
     wide = replace(ball, eps=leg.balls[0][0] * ball.eps)
-    far = FAR_L1 if ball.p == 1 else FAR
     size = runs_together(ball)
     for first in range(0, len(runs), size):
         batch = range(first, min(first + size, len(runs)))
         task = torch.arange(n, device=tasks.row.device).repeat(len(batch))
         run = torch.tensor(batch, device=tasks.row.device).repeat_interleave(n)
-        x = torch.cat([start_of(runs[i], tasks, wide, guide, far) for i in batch])
+        x = torch.cat([start_of(runs[i], tasks, wide, guide) for i in batch])
         found = Found(x, x.new_full((len(x),), torch.inf), torch.zeros_like(task, dtype=torch.bool))
         yield Field(task, run, found)
 
@@ -249,13 +248,14 @@ def runs_together(ball: Ball) -> int:
     return max(1, TOGETHER // max(1, ball.x0.numel()))
 
 
-def start_of(run: Run, tasks: Tasks, ball: Ball, guide: Tensor | None, far: float = FAR) -> Tensor:
-    """Return the points of the balls where a run starts; `far`: see FAR."""
+def start_of(run: Run, tasks: Tasks, ball: Ball, guide: Tensor | None) -> Tensor:
+    """Return the points of the balls where a run starts."""
     if run.start == "line" and guide is not None:
         return ball.retract(guide)
     direction = tasks.normal(math.prod(tasks.shape), 1000 * run.number + tasks.rank)
     direction = direction.reshape(ball.x0.shape)
     if run.start == "farthest":
         return ball.farthest(direction)
+    far = FAR_L1 if ball.p == 1 else FAR
     length = broadcast_rows(far * ball.eps / lengths(direction, ball.p), direction)
     return ball.bring_in(direction.mul_(length).add_(ball.x0))
