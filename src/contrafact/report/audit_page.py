@@ -149,7 +149,7 @@ def _row(audit: ClassAudit, examples: int, *, is_alarm: bool) -> str:
         f"<td><strong>{escape(label_text(audit.target))}</strong>"
         f'<br><span class="small">{reached}</span></td>',
         f'<td class="number">{audit.suspicion:.2f}</td>',
-        f"<td>{place}</td>",
+        f'<td class="place">{place}</td>',
         f"<td>{mean}</td>",
         f"<td>{often}</td>",
         f'<td><div class="examples">{_examples(audit, examples)}</div></td>',
