@@ -237,10 +237,10 @@ def judge_error(door, case, error):
     text = f"{type(error).__name__}: {error}"
     if of_the_model(frames) or of_a_callback(frames):
         return Outcome("clear", text, where)
-    raised = "/contrafact/" in last.filename and (last.line or "").startswith("raise")
+    raised = "/src/contrafact/" in last.filename and (last.line or "").startswith("raise")
     if not raised or not isinstance(error, CLEAR):
-        entry = next((f for f in reversed(frames) if "/contrafact/" in f.filename), last)
-        at = f"{entry.filename.rpartition('/contrafact/')[2]}:{entry.name} < {where}"
+        entry = next((f for f in reversed(frames) if "/src/contrafact/" in f.filename), last)
+        at = f"{entry.filename.rpartition('/src/contrafact/')[2]}:{entry.name} < {where}"
         return Outcome("unclear", text, f"{type(error).__name__} at {at}")
     if not names_argument(door, case, str(error)):
         return Outcome("unclear", text, f"argument not named at {where}")
@@ -251,7 +251,7 @@ def of_the_model(frames):
     """Return whether an exception is the model's own, passed on."""
     entered = False
     for frame in frames:
-        if "/contrafact/" in frame.filename:
+        if "/src/contrafact/" in frame.filename:
             entered = False
         if "strange_models" in frame.filename:
             entered = True
@@ -263,7 +263,7 @@ def of_the_model(frames):
 def of_a_callback(frames):
     """Return whether an exception is that of a right function that a door passes, passed on."""
     files = [frame.filename.rpartition("/")[2] for frame in frames]
-    called = any("/contrafact/" in frame.filename for frame in frames)
+    called = any("/src/contrafact/" in frame.filename for frame in frames)
     return called and files[-1] in ("doors.py", "more_doors.py")
 
 
