@@ -127,7 +127,7 @@ def large() -> list[str]:
         "`explain` / that of as many bare forward and backward passes on the same batch as SVCE "
         f"asked for, {N_ITER} steps a run, the best of {ROUNDS} each, in turns. *memory*: peak "
         "above what the process had before / that of bare passes, each in a process of its own. "
-        "A network of more ordinary cost makes all ratios smaller.",
+        "Other networks were not measured.",
         "",
         *table_head("optimizer", "p", "time", "bar", "", "memory", "with 5 runs", "bar", ""),
     ]
