@@ -21,8 +21,12 @@ class Glvq:
 
 
 class Sigmoid(Glvq):
+    def __init__(self, beta=7.0):
+        self.beta = beta
+
     def f(self, mu):
-        return 7 * mu / np.sqrt(1 + 49 * mu**2)
+        scaled = self.beta * mu
+        return scaled / np.sqrt(1 + scaled**2)
 
 
 class Rslvq:

@@ -12,7 +12,7 @@ OBJECTIVES = {"glvq": Glvq(), "sigmoid": Sigmoid(), "rslvq": Rslvq(0.7)}
 def make_cost(name, weights):
     if name == "rslvq":
         return RSLVQCost(weights, 0.7)
-    return {"glvq": GLVQCost, "sigmoid": SigmoidCost}[name](weights)
+    return SigmoidCost(weights, 7.0) if name == "sigmoid" else GLVQCost(weights)
 
 
 def make_data(n=90, n_classes=3, features=4, seed=0, spread=1.5):

@@ -2,7 +2,8 @@
 
 from .deep import DeepLVQ
 from .diversity import select_diverse
-from .lvq import GLVQ, GMLVQ, GRLVQ, LGMLVQ, LVQ1, LVQ21
+from .kohonen import LVQ1, LVQ21
+from .lvq import GLVQ, GMLVQ, GRLVQ, LGMLVQ
 from .mean import NearestMean
 from .median import MedianLVQ
 from .memory import PrototypeMemory

@@ -17,6 +17,24 @@ from ..validation import brief
 Transfer = Literal["identity", "sigmoid", "swish"]
 
 
+def same_class(labels: Tensor, t: Tensor) -> Tensor:
+    """Return which prototypes are of a row's own class.
+
+    Parameters
+    ----------
+    labels : int Tensor of shape (K,)
+        Class of each prototype.
+    t : int Tensor of shape (n,)
+        Class of each row.
+
+    Returns
+    -------
+    bool Tensor of shape (n, K)
+        True where the two are equal.
+    """
+    return t[:, None] == labels
+
+
 def nearest_two(d: Tensor, same: Tensor) -> tuple[Tensor, Tensor]:
     """Return the distances to the nearest prototype of the own class and of any other.
 

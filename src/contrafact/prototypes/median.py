@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -25,7 +24,7 @@ from .dissimilarity import (
     nearest_by_dtw,
 )
 from .estimator import Array, Counts, PrototypeClassifier, generator
-from .median_start import given_samples
+from .median_inputs import given_samples, search_columns
 from .median_twin import median_twin
 from .option_rules import BAND, CALLBACKS, CLASS_WEIGHT, COUNTS, EPOCHS, NAMED, SEED
 from .temperature import likely_temperature
@@ -39,6 +38,8 @@ if TYPE_CHECKING:
 
 #: T of "rslvq", in units of the mean d⁺ at the start
 START_SOFTNESS = 0.3
+#: least such root that counts: a start that hardly tells classes apart would make β far too large
+LEAST_START = 0.05
 
 
 class MedianLVQ(PrototypeClassifier):
@@ -64,8 +65,8 @@ class MedianLVQ(PrototypeClassifier):
         with D[i, j] the dissimilarity from sample i to training sample j; or a function of two
         instances, called for all pairs.
     objective : {"sigmoid", "glvq", "rslvq"}, default="sigmoid"
-        "sigmoid": f(μ) = βμ/√(1 + β²μ²), β = 7, close to counting errors; "glvq":
-        f(μ) = −log(4 − μ); "rslvq": the cost is
+        "sigmoid": f(μ) = βμ/√(1 + β²μ²), close to counting errors; "glvq": f(μ) = −log(4 − μ);
+        "rslvq": the cost is
         −Σ_i w_i log(Σ_{k of own class} e^{−d_ik/T} / Σ_k e^{−d_ik/T}).
     init : {"greedy", "kmeans++", "random"}, default="greedy"
         Where prototypes start; "greedy": each where it lowers the dissimilarities within its class
@@ -96,6 +97,8 @@ class MedianLVQ(PrototypeClassifier):
         Parameters of a metric of series by name, those of aeon: `gamma` of "soft_dtw", `g` of
         "wdtw", "wddtw" and "erp", `warp_penalty` of "adtw", `epsilon` of "edr" and "lcss",
         `c` and `independent` of "msm", `nu` and `lmbda` of "twe"; default: those of aeon.
+    beta : float, optional
+        β of "sigmoid"; default: 3.5 over the root mean square of μ at the start.
 
     Attributes
     ----------
@@ -109,6 +112,8 @@ class MedianLVQ(PrototypeClassifier):
         The cost at the start and after each swap.
     n_iter_ : int
         Rounds.
+    beta_ : float
+        β, for "sigmoid".
 
     Notes
     -----
@@ -135,6 +140,8 @@ class MedianLVQ(PrototypeClassifier):
     0.97
     """
 
+    #: default β, times the root mean square of μ at the start
+    steepness: ClassVar[float] = 3.5
     squared = False
     rules: ClassVar[Mapping[str, Rule]] = {
         "n_prototypes": COUNTS,
@@ -152,6 +159,7 @@ class MedianLVQ(PrototypeClassifier):
         "callbacks": CALLBACKS,
         "random_state": SEED,
         "metric_params": NAMED,
+        "beta": Real(above=0) | Nothing(),
     }
 
     def __init__(
@@ -170,6 +178,7 @@ class MedianLVQ(PrototypeClassifier):
         n_init: int = 1,
         callbacks: tuple[Callable[[History], bool | None], ...] = (),
         metric_params: Mapping[str, Any] | None = None,
+        beta: float | None = None,
     ) -> None:
         self.n_prototypes = n_prototypes
         self.metric = metric
@@ -185,6 +194,7 @@ class MedianLVQ(PrototypeClassifier):
         self.n_init = n_init
         self.callbacks = callbacks
         self.metric_params = metric_params
+        self.beta = beta
 
     def fit(
         self,
@@ -213,8 +223,8 @@ class MedianLVQ(PrototypeClassifier):
         self
             The fitted object.
         """
-        from .swap_costs import make_cost
-        from .swap_start import mean_own, several_starts
+        from .swap_costs import RSLVQCost
+        from .swap_start import several_starts
 
         self._check_options()
         X, t, weight = self._check_training_data(X, y, sample_weight)
@@ -227,7 +237,7 @@ class MedianLVQ(PrototypeClassifier):
         order = np.argsort(t, kind="stable")
         labels = t[order]
         weights = self._weights(X, t, weight)[order]
-        columns = self._columns(X, kept, order)
+        columns = search_columns(self, X, kept, order)
         if initial_prototypes is None:
             counts = self._counts(self.n_prototypes, t)
             rng = generator(self.random_state)
@@ -236,13 +246,11 @@ class MedianLVQ(PrototypeClassifier):
             given = given_samples(self, initial_prototypes, X, t, kept)
             place = order.argsort()
             starts = [np.sort(place[given])]
-        temperature = self.temperature
-        if temperature is None and self.objective == "rslvq":
-            temperature = START_SOFTNESS * mean_own(columns, labels, weights, starts[0]) or 1.0
-        cost = make_cost(self.objective, weights, temperature, self.margin)
+        cost = self._make_cost(columns, labels, weights, starts[0])
         search = self._run(columns, labels, cost, starts)
         chosen = order[search.indices]
         self._store_prototypes(X, t, kept, chosen)
+        temperature = cost.temperature if isinstance(cost, RSLVQCost) else self.temperature
         if temperature is None:
             d = torch.from_numpy(search.d.T.copy())
             rows = torch.from_numpy(labels)
@@ -259,6 +267,8 @@ class MedianLVQ(PrototypeClassifier):
                 f"margin={self.margin} needs objective='sigmoid' or 'glvq': the likelihood of "
                 "'rslvq' has no μ."
             )
+        if self.beta is not None and self.objective != "sigmoid":
+            raise ValueError(f"beta={self.beta} needs objective='sigmoid'.")
 
     def _weights(self, X: Array, t: Array, weight: Array) -> Array:
         """Return the weights of the samples times those of their classes."""
@@ -268,43 +278,27 @@ class MedianLVQ(PrototypeClassifier):
         assert rows.weight is not None
         return rows.weight
 
-    def _columns(
-        self,
-        X: Array,
-        kept: Array,
-        order: Array,
-    ) -> Columns:
-        """Return the dissimilarities for the search."""
-        from .swap_columns import EuclideanColumns, MatrixColumns
+    def _make_cost(self, columns: Columns, labels: Array, weights: Array, start: Array) -> Cost:
+        """Return the cost of the objective; its β or T are in units of what the start gives."""
+        from .swap_costs import GLVQCost, RSLVQCost, SigmoidCost
+        from .swap_start import nearest_starts
 
-        columns: Columns
-        if self.metric == "euclidean":
-            columns = EuclideanColumns(X[order])
-        else:
-            columns = MatrixColumns(self._square_matrix(X, kept), order)
-        if not math.isfinite(columns.unit):
-            raise ValueError(
-                f"X holds values up to {np.abs(X).max():.3g}, whose dissimilarities are too large "
-                "for floats. Accepted: values of a smaller scale."
-            )
-        return columns
-
-    def _square_matrix(self, X: Array, kept: Array) -> Array:
-        """Return D[i, j] for all pairs of the training samples that are kept."""
-        if self.metric != "precomputed":
-            D = self._dissimilarities(X)
-        elif self.n_features_in_ == len(kept):
-            D = X if kept.all() else X[:, kept]
-        else:
-            shape = (len(kept), self.n_features_in_)
-            raise ValueError(
-                f"metric='precomputed' needs a square matrix of dissimilarities, got shape {shape}."
-            )
-        if not D.min() >= 0:
-            raise ValueError(
-                f"Negative values in data: dissimilarities must be at least 0, got {D.min()}."
-            )
-        return D
+        self.__dict__.pop("beta_", None)  # of an earlier fit
+        if self.objective == "glvq":
+            return GLVQCost(weights, self.margin)
+        own, other = nearest_starts(columns, labels, start)
+        if self.objective == "rslvq":
+            temperature = self.temperature
+            if temperature is None:
+                temperature = START_SOFTNESS * float(np.average(own, weights=weights)) or 1.0
+            return RSLVQCost(weights, temperature)
+        beta = self.beta
+        if beta is None:
+            total = np.maximum(own + other, np.finfo(float).tiny)
+            mean_square = np.average(((own - other) / total) ** 2, weights=weights)
+            beta = self.steepness / max(float(np.sqrt(mean_square)), LEAST_START)
+        self.beta_ = float(beta)
+        return SigmoidCost(weights, self.beta_, self.margin)
 
     def _run(
         self,

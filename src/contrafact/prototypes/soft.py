@@ -14,7 +14,7 @@ from ..validation import OneOf, Rule
 from . import losses
 from .estimator import Array
 from .gradient_rules import accept_old_names
-from .lvq import WithMetric, same_class
+from .lvq import WithMetric
 
 Metric = Literal["euclidean", "relevance", "matrix", "local"]
 
@@ -61,7 +61,7 @@ class SoftLVQ(WithMetric):
         t: Tensor,
         weight: Array | None,
     ) -> float:
-        nearest_own, _ = losses.nearest_two(d, same_class(labels, t))
+        nearest_own, _ = losses.nearest_two(d, losses.same_class(labels, t))
         distances = nearest_own.cpu().numpy()
         mean = float(np.average(distances, weights=weight))
         return self.softness * mean or 1.0
@@ -83,7 +83,7 @@ class RSLVQ(SoftLVQ):
     rank : int, optional
         Rows of Ω, for "matrix" and "local"; default: the number of features.
     metric_learning_rate : float, optional
-        Step of the metric as a share of `learning_rate`; default: 0.1.
+        Step of the metric as a share of `learning_rate`; default: as in GRLVQ and GMLVQ.
     temperature : float, optional
         T, in units of d; default: 0.2 times the mean distance of rows to the nearest prototype of
         their class at the start.
@@ -115,7 +115,7 @@ class RSLVQ(SoftLVQ):
         labels: Tensor,
         t: Tensor,
     ) -> Tensor:
-        return losses.rslvq(d, same_class(labels, t), self._training_temperature)
+        return losses.rslvq(d, losses.same_class(labels, t), self._training_temperature)
 
 
 @accept_old_names

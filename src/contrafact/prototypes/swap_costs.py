@@ -94,18 +94,22 @@ class GLVQCost:
 
 
 class SigmoidCost(GLVQCost):
-    """The same with f(μ) = βμ/√(1 + β²μ²), β = 7: close to counting errors.
+    """The same with f(μ) = βμ/√(1 + β²μ²): the steeper, the closer to counting errors.
 
     Parameters
     ----------
     weights : array of shape (n,)
         w.
+    beta : float
+        β.
     margin : float, optional
         As in `GLVQCost`.
     """
 
-    slope = 7.0
-    precision = 3e-6
+    def __init__(self, weights: Floats, beta: float, margin: float | None = None) -> None:
+        super().__init__(weights, margin)
+        self.slope = beta
+        self.precision = 4e-7 * (1 + beta)  # f rises by β at most where μ rises by 1
 
     @override
     def f(self, mu: Floats) -> Floats:
@@ -175,35 +179,3 @@ class RSLVQCost:
 
 
 Cost = GLVQCost | RSLVQCost
-
-
-def make_cost(
-    objective: str,
-    weights: Floats,
-    temperature: float | None,
-    margin: float | None,
-) -> Cost:
-    """Return the cost that an objective names.
-
-    Parameters
-    ----------
-    objective : {"sigmoid", "glvq", "rslvq"}
-        The objective of `MedianLVQ`.
-    weights : array of shape (n,)
-        Weights of the samples.
-    temperature : float or None
-        T, for "rslvq".
-    margin : float or None
-        The margin, for the others.
-
-    Returns
-    -------
-    Cost
-        What to minimize.
-    """
-    if objective == "rslvq":
-        assert temperature is not None
-        return RSLVQCost(weights, temperature)
-    if objective == "sigmoid":
-        return SigmoidCost(weights, margin)
-    return GLVQCost(weights, margin)

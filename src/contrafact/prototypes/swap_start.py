@@ -155,21 +155,23 @@ def several_starts(
     return [starting_points(columns, labels, counts, weights, each, rng) for each in inits]
 
 
-def mean_own(columns: Columns, labels: Ints, weights: Floats, start: Ints) -> float:
-    """Compute the weighted mean dissimilarity of samples to the nearest start of their class.
+def nearest_starts(columns: Columns, labels: Ints, start: Ints) -> tuple[Floats, Floats]:
+    """Compute the dissimilarities of samples to the nearest starts of their class and of others.
 
     Parameters
     ----------
-    columns, labels, weights
+    columns, labels
         As for `starting_points`.
     start : int array of shape (K,)
         Positions of the prototypes.
 
     Returns
     -------
-    float
-        The mean d⁺.
+    own, other : array of shape (n,)
+        d⁺ and d⁻.
     """
-    own = labels[start][:, None] == labels  # (K, n)
-    d_own = np.where(own, columns.exact(start), np.inf).min(0)
-    return float(np.average(d_own, weights=weights))
+    same = labels[start][:, None] == labels  # (K, n)
+    d = columns.exact(start)
+    own = np.where(same, d, np.inf).min(0)
+    other = np.where(same, np.inf, d).min(0)
+    return own, other

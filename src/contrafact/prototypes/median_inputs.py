@@ -1,7 +1,8 @@
-"""Samples that Median LVQ starts from where the user gives them."""
+"""What Median LVQ reads: dissimilarities to search in, and samples to start from."""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,59 @@ from .user_data import Array
 
 if TYPE_CHECKING:
     from .median import MedianLVQ
+    from .swap_columns import Columns
+
+
+def search_columns(model: MedianLVQ, X: Array, kept: Array, order: Array) -> Columns:
+    """Return the dissimilarities of all pairs of samples, as the swap search takes them.
+
+    Parameters
+    ----------
+    model : MedianLVQ
+        The model, which knows its metric.
+    X : array of shape (n, features)
+        The samples that are kept.
+    kept : bool array of shape (rows,)
+        Which rows of the user's X the samples are.
+    order : int array of shape (n,)
+        The samples sorted by class.
+
+    Returns
+    -------
+    Columns
+        The dissimilarities, in that order.
+    """
+    from .swap_columns import EuclideanColumns, MatrixColumns
+
+    columns: Columns
+    if model.metric == "euclidean":
+        columns = EuclideanColumns(X[order])
+    else:
+        columns = MatrixColumns(_square_matrix(model, X, kept), order)
+    if not math.isfinite(columns.unit):
+        raise ValueError(
+            f"X holds values up to {np.abs(X).max():.3g}, whose dissimilarities are too large "
+            "for floats. Accepted: values of a smaller scale."
+        )
+    return columns
+
+
+def _square_matrix(model: MedianLVQ, X: Array, kept: Array) -> Array:
+    """Return D[i, j] for all pairs of the samples that are kept."""
+    if model.metric != "precomputed":
+        D = model._dissimilarities(X)
+    elif model.n_features_in_ == len(kept):
+        D = X if kept.all() else X[:, kept]
+    else:
+        shape = (len(kept), model.n_features_in_)
+        raise ValueError(
+            f"metric='precomputed' needs a square matrix of dissimilarities, got shape {shape}."
+        )
+    if not D.min() >= 0:
+        raise ValueError(
+            f"Negative values in data: dissimilarities must be at least 0, got {D.min()}."
+        )
+    return D
 
 
 def given_samples(model: MedianLVQ, given: Any, X: Array, t: Array, kept: Array) -> Array:
