@@ -93,7 +93,7 @@ def radii() -> list[str]:
     """Return a table of the time of the robustness radius on digits."""
     X, y = standardized(load_digits)
     lines = table_head("model", "prototypes per class", "ms per row")
-    for make, per_class in ((GLVQ, 3), (GMLVQ, 3), (LGMLVQ, 1), (LGMLVQ, 2)):
+    for make, per_class in ((GLVQ, 3), (GMLVQ, 3), (LGMLVQ, 1), (LGMLVQ, 2), (LGMLVQ, 3)):
         model = make(n_prototypes=per_class, max_iter=30, random_state=0).fit(X, y)
         robustness_radius(model, X[:10])  # the first call pays for loading
         _, seconds = timed(lambda model=model: robustness_radius(model, X[:RADIUS_ROWS]))

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
 
 import torch
 from torch import Tensor
 from typing_extensions import Self
 
-#: bisections of the dual of a quadratic condition
-BISECTIONS = 60
+#: numbers that are held at once for the duals of quadratic conditions
+MAX_NUMBERS = 2**22
+#: steps to the maximum of a dual: enough for all digits where every step only halves the bracket
+MAX_STEPS = 60
+#: it is reached where the slope is less than this share of that at 0; the value of the maximum then
+#: has the square of it as its error
+FLAT = 1e-8
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,7 @@ class PairBounds:
     def numbers_per_row(self) -> int:
         """Return how many numbers the bounds of one instance take."""
         n_prototypes, n_features = self.w.shape
-        return n_prototypes * n_prototypes * (n_features if self.is_local else 1)
+        return n_prototypes * max(n_prototypes, n_features if self.is_local else 1)
 
     def distances(self, x: Tensor) -> Tensor:
         """Return the squared distances (n, K) by explicit differences, which cancel no digits."""
@@ -106,14 +110,17 @@ class PairBounds:
         return torch.where(size > 0, behind / size, 0.0)
 
     def _by_duals(self, x: Tensor, d: Tensor, own: Tensor) -> Tensor:
-        """Maximize the duals of quadratic conditions, pair by pair for all instances."""
+        """Maximize the duals of quadratic conditions, for all pairs of a w_k at once."""
         n_prototypes = len(self.w)
         slope = self.slopes(x)
         found = x.new_zeros(len(x), n_prototypes, n_prototypes)
-        for j, k in product(range(n_prototypes), repeat=2):
-            rows = (own[:, k] & ~own[:, j]).nonzero().flatten()
+        for k in range(n_prototypes):
+            rows = own[:, k].nonzero().flatten()
             if len(rows):
-                found[rows, j, k] = self.quadratic(slope[rows], d[rows], j, k)
+                # All of these rows are of the class of w_k, so they have the same w_j.
+                j = (~own[rows[0]]).nonzero().flatten()
+                own_k = torch.full_like(j, k)
+                found[rows[:, None], j, k] = self.quadratic(slope[rows], d[rows], j, own_k)
         return found
 
     @cached_property
@@ -126,7 +133,9 @@ class PairBounds:
         """Return half the gradients (n, K, D) of the distances, Λ_k (x − w_k)."""
         return torch.einsum("kde,nke->nkd", self.metric, x[:, None] - self.w)
 
-    def quadratic(self, slope: Tensor, d: Tensor, j: int, k: int, lead: float = 0.0) -> Tensor:
+    def quadratic(
+        self, slope: Tensor, d: Tensor, j: Tensor, k: Tensor, lead: float = 0.0
+    ) -> Tensor:
         """Compute how far instances are from where d_k − d_j is at least `lead`.
 
         Parameters
@@ -135,19 +144,24 @@ class PairBounds:
             Their slopes.
         d : Tensor of shape (n, K)
             Their distances.
-        j, k : int
-            The pair.
+        j, k : Tensor of int, shape (pairs,)
+            The pairs.
         lead : float, default=0.0
             By how much nearer w_j has to be, in squared distances.
 
         Returns
         -------
-        Tensor of shape (n,)
+        Tensor of shape (n, pairs)
             l2 distances.
         """
         curvature, axes = torch.linalg.eigh(self.metric[j] - self.metric[k])
-        g = (slope[:, j] - slope[:, k]) @ axes
-        return quadratic_distance(curvature, g, d[:, j] - d[:, k] + lead)
+        parts = []
+        for rows in torch.arange(len(d)).split(max(1, MAX_NUMBERS // curvature.numel())):
+            steep = slope[rows]
+            g = torch.einsum("npd,pde->npe", steep[:, j] - steep[:, k], axes)
+            r = d[rows][:, j] - d[rows][:, k] + lead
+            parts.append(quadratic_distance(curvature, g, r))
+        return torch.cat(parts)
 
 
 def quadratic_distance(curvature: Tensor, g: Tensor, r: Tensor) -> Tensor:
@@ -155,42 +169,61 @@ def quadratic_distance(curvature: Tensor, g: Tensor, r: Tensor) -> Tensor:
 
         max over λ ≥ 0, 1 + λs ≥ 0   of   λr − λ² Σ_i g_i²/(1 + λs_i)
 
-    It is concave in λ, and every λ bounds the squared distance from below.
+    It is concave in λ, and every λ bounds the squared distance from below. With ρ = 1/λ its slope
+    is 0 where
+
+        h(ρ) = Σ_i g_i² (2ρ + s_i)/(ρ + s_i)² = r
+
+    h falls from the pole at ρ = −min s to 0, and 1/h is close to a line, on which Newton's steps
+    find the point; where one leaves the bracket, the bracket is halved.
 
     Parameters
     ----------
-    curvature : Tensor of shape (D,)
+    curvature : Tensor of shape (pairs, D)
         s.
-    g : Tensor of shape (n, D)
+    g : Tensor of shape (n, pairs, D)
         Half the gradients at 0.
-    r : Tensor of shape (n,)
+    r : Tensor of shape (n, pairs)
         The values at 0.
 
     Returns
     -------
-    Tensor of shape (n,)
+    Tensor of shape (n, pairs)
         The distances; 0 where r ≤ 0, and very large where the set is empty.
     """
-    squares = g.square()
     tiny = torch.finfo(g.dtype).tiny
-    scale = r.clamp_min(0) / squares.sum(1).clamp_min(tiny)
-    least = (-curvature.min()).clamp_min(0)
-
-    def multiplier(t: Tensor) -> Tensor:
-        # From 0 to −1/s where the least curvature s is negative, else to infinity.
-        return scale * t / (1 - t + t * scale * least)
-
-    low = torch.zeros_like(r)
-    high = torch.ones_like(r)
-    for _ in range(BISECTIONS):
-        t = (low + high) / 2
-        lam = multiplier(t)[:, None]
-        share = 1 + lam * curvature
-        rising = r > (squares * (2 * lam + lam**2 * curvature) / share**2).sum(1)
-        low = torch.where(rising, t, low)
-        high = torch.where(rising, high, t)
-    lam = multiplier(low)
-    share = 1 + lam[:, None] * curvature
-    value = lam * r - lam**2 * (squares / share.clamp_min(tiny)).sum(1)
+    squares = g.square()
+    s = curvature.expand_as(squares)
+    rho = 10 * squares.sum(-1) / r.clamp_min(tiny)
+    rho = torch.maximum(rho, 2 * curvature.abs().amax(-1))  # where h ≤ r
+    asked = (r > 0) & (rho > 0) & rho.isfinite()
+    least = (-curvature.amin(-1)).clamp_min(0).expand_as(r)
+    rho[asked] = _level(s[asked], squares[asked], r[asked], least[asked], rho[asked])
+    value = (r - (squares / (rho[..., None] + s).clamp_min(tiny)).sum(-1)) / rho
     distance = value.clamp_min(0).sqrt()
     return torch.where(r > 0, distance, 0.0)
+
+
+def _level(s: Tensor, squares: Tensor, r: Tensor, low: Tensor, high: Tensor) -> Tensor:
+    """Find ρ (m,) with Σ_i g_i² (2ρ + s_i)/(ρ + s_i)² = r, between low and high; rows (m, D)."""
+    found = high.clone()
+    rows = torch.arange(len(r))
+    rho = high
+    for _ in range(MAX_STEPS):
+        share = (rho[:, None] + s).reciprocal()
+        pull = squares * share
+        h = 2 * pull.sum(1) - (pull * share * s).sum(1)
+        found[rows] = rho
+        left = ((h - r).abs() > FLAT * r).nonzero().flatten()
+        if len(left) == 0:
+            break
+        above = h > r
+        low = torch.where(above, rho, low)
+        high = torch.where(above, high, rho)
+        fall = 2 * rho * (pull * share.square()).sum(1)
+        step = rho - h * (1 - h / r) / fall
+        inside = (step > low) & (step < high)
+        rho = torch.where(inside, step, (low + high) / 2)
+        rows, s, squares, r = rows[left], s[left], squares[left], r[left]
+        low, high, rho = low[left], high[left], rho[left]
+    return found

@@ -168,9 +168,9 @@ class _Linearization:
         for j in self.problems.j.unique().tolist():
             rows = (self.problems.j == j).nonzero().flatten()
             others = self.prototypes.owner != self.prototypes.owner[j]
-            for k in others.nonzero().flatten().tolist():
-                bound = bounds.quadratic(slope[rows], d[rows], j, k, self.lead)
-                lowest[rows] = torch.maximum(lowest[rows], bound)
+            k = others.nonzero().flatten()
+            pairs = bounds.quadratic(slope[rows], d[rows], torch.full_like(k, j), k, self.lead)
+            lowest[rows] = pairs.amax(1)
         return lowest
 
     def _turn(self, open_: Tensor) -> Tensor:
