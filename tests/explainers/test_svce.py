@@ -297,7 +297,7 @@ def test_batch_equals_loop(cnn, radius):
     can amplify:
     one row may differ."""
     explainer = fitted(cnn, radius=radius, n_iter=20, restarts=2 if radius != "auto" else 1)
-    images = X[:5] if radius == "auto" else X
+    images = X[:5] if radius == "auto" else X[:8]
     alone = np.concatenate([explainer.explain(images[i : i + 1]).X_cf for i in range(len(images))])
     difference = np.abs(explainer.explain(images).X_cf - alone).max(axis=(1, 2, 3))
     assert (difference < 1e-4).sum() >= len(images) - 1

@@ -12,6 +12,7 @@ from typing_extensions import override
 
 from ..data.arrays import as_real
 from ..engine import Candidates, Tags, Tasks
+from ..guides import Guide, NearestUnlikeNeighbor
 from ..models.classifier import Array
 from ..numerics import broadcast_rows
 from ..search import first_on_line
@@ -33,6 +34,8 @@ SMALL_GAP = 0.1
 UNFINISHED = f"Frank-Wolfe gap above {SMALL_GAP}: more steps (n_iter, restarts) may convince more"
 #: width of finite differences, in units of the spread of the data
 DIFFERENCE = 0.3
+#: guides differ from each other among this many times as many nearest reference rows of the class
+GUIDE_POOL = 20
 
 
 def _is_pair(value: Any) -> bool:
@@ -156,6 +159,12 @@ class SVCE(FallbackExplainer):
         ]
 
     @override
+    def _make_guide(self) -> Guide:
+        guide = NearestUnlikeNeighbor(diverse=True)
+        guide.pool_factor = GUIDE_POOL
+        return guide
+
+    @override
     def _fit(self, X: Tensor, y: Array | None) -> None:
         super()._fit(X, y)
         if self.bounds is None:
@@ -204,7 +213,8 @@ class SVCE(FallbackExplainer):
         # Finite differences are too dear for a race.
         optimizer = "afw" if self.optimizer == "auto" and not exact else self.optimizer
         race = BallRace(self._search, optimizer, self.n_iter, self.restarts)
-        guide = self._start_guides(tasks) if optimizer == "auto" else None
+        guides = self._start_guides(tasks, 1) if optimizer == "auto" else None
+        guide = None if guides is None else guides[:, 0]
         found = race.run(tasks, ball, guide, tasks.confidence)
         missed = ~found.reached
         if guide is not None and bool(missed.any()):
@@ -215,12 +225,19 @@ class SVCE(FallbackExplainer):
             )
         return found.x_cf, torch.zeros_like(tasks.rank, dtype=torch.bool)
 
-    def _start_guides(self, tasks: Tasks) -> Tensor | None:
-        """Return an instance of the class for each task, if there is one for every task."""
+    def _start_guides(self, tasks: Tasks, k: int) -> Tensor | None:
+        """Return k instances of the class (n, k, *shape), if there is one for every task.
+
+        The first is the nearest one; it also takes the place of those that are missing.
+        """
         if tasks.space is not None:
             return None
-        guides = self._find_guides(tasks)
-        return guides.x[:, 0] if bool(guides.found[:, 0].all()) else None
+        guides = self._find_guides(tasks, k)
+        if not bool(guides.found[:, 0].all()):
+            return None
+        missing = ~guides.found
+        guides.x[missing] = guides.x[:, :1].expand_as(guides.x)[missing]
+        return guides.x
 
     def _from_smallest(self, tasks: Tasks, ball: Ball, found: Found) -> Found:
         """Start again from the answer of a smaller ball, where there is one."""
@@ -315,7 +332,11 @@ class SVCE(FallbackExplainer):
         radius = self._largest_radius(tasks, ball, best)
         model = self._search.gradient(tasks)
         descent = BallDescent(model, self.optimizer, self.n_iter, self.restarts)
-        best, found = descent.run(tasks, ball, best, radius)
+        n_others = sum(run.start == "guide" for run in descent.runs(ball.p))
+        guides = self._start_guides(tasks, 1 + n_others) if n_others else None
+        # The best so far lies on the line to the nearest.
+        others = None if guides is None else guides[:, 1:]
+        best, found = descent.run(tasks, ball, best, radius, others)
         won = (found < radius).nonzero().flatten()
         fallback[won] = False
         if len(won):

@@ -128,11 +128,17 @@ class NearestUnlikeNeighbor(Guide):
         search = self._by_dtw if self.metric == "dtw" else self._by_products
         distance, index = search(x, pool, n_wanted)
         if n_wanted > k:
-            quality = nearness(distance)
-            leaders = self._weighted(self.candidates_[index])
-            chosen = select_diverse(leaders, k, quality=quality)
-            index = index.gather(1, chosen)
+            index = self._most_different(distance, index, k)
         return self.candidates_[index], index
+
+    def _most_different(self, distance: Tensor, index: Tensor, k: int) -> Tensor:
+        """Choose k of the nearest candidates (n, m) that differ from each other, in blocks."""
+        chosen = []
+        block_size = self._block_size(index.shape[1], self.candidates_[0].numel())
+        for rows in torch.arange(len(index), device=index.device).split(block_size):
+            leaders = self._weighted(self.candidates_[index[rows]])
+            chosen.append(select_diverse(leaders, k, quality=nearness(distance[rows])))
+        return index.gather(1, torch.cat(chosen))
 
     def _by_products(
         self,

@@ -6,7 +6,6 @@ import pytest
 import torch
 
 import contrafact as cf
-from contrafact.explainers.support.ball_descent import choose_runs
 from contrafact.explainers.support.ball_race import MOST_RUNS, racing_runs, runs_together
 from contrafact.search.ball import Ball
 
@@ -41,11 +40,6 @@ def test_both_optimizers_and_all_kinds_of_starts_race(p):
     assert {"afw", "apgd"} <= {run.optimizer for run in runs}
     assert ("apgd-l2" in {run.optimizer for run in runs}) is (p == 1.5)
     assert {run.start for run in runs} == {"line", "gaussian"}
-
-
-def test_the_automatic_radius_takes_the_optimizers_asked_for():
-    assert {run.optimizer for run in choose_runs("apgd", 1.5, 6)} == {"apgd"}
-    assert {run.optimizer for run in choose_runs("auto", 1.5, 8)} == {"afw", "apgd", "apgd-l2"}
 
 
 def test_large_arrays_take_turns_and_small_ones_run_together():

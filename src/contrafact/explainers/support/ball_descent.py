@@ -19,10 +19,31 @@ from ...engine import Tasks
 from ...search.ball import PROJECTED, Ball
 from ...search.ball_steps import Optimizer, descent_step
 from ...search.gradients import ModelGradient, with_temperature
-from .ball_race import Run, runs_together, start_of
+from .ball_race import Run, Start, runs_together, start_of
 
-#: runs of the first round at most
-MOST_RUNS = 8
+#: where the runs of the first round start: on the line to the nearest guide, at guides that differ
+#: from it and from each other, and at random points. Points of the class that are nearest in l1 lie
+#: in several places, with no way from one to the other; for p > 1 random points do more.
+STARTS: tuple[Start, ...] = (
+    "gaussian",
+    "gaussian",
+    "line",
+    "guide",
+    "gaussian",
+    "gaussian",
+    "gaussian",
+    "guide",
+)
+STARTS_L1: tuple[Start, ...] = (
+    "gaussian",
+    "gaussian",
+    "line",
+    "line",
+    "guide",
+    "guide",
+    "guide",
+    "guide",
+)
 #: steps of each run of the first round, and of the best run after it, in units of n_iter
 FIRST_ROUND = 0.6
 LAST_ROUND = 2.0
@@ -74,17 +95,17 @@ def choose_runs(optimizer: str, p: float, count: int) -> list[Run]:
     Returns
     -------
     list of Run
-        Optimizers in turns. The second two start on the line to the guide, the others at random
-        points.
+        Optimizers in turns; those that start at a guide are numbered by their guides.
     """
     optimizers: list[Optimizer] = ["afw", "apgd"]
     if optimizer != "auto":
         optimizers = [name for name in optimizers if name == optimizer]
-    runs = [
-        Run(optimizers[i % len(optimizers)], "line" if i in (2, 3) else "gaussian", i)
-        for i in range(count)
-    ]
-    if optimizer == "auto" and count == MOST_RUNS and p not in PROJECTED:
+    starts = STARTS_L1 if p == 1 else STARTS
+    runs = []
+    for i, start in enumerate(starts[:count]):
+        number = starts[:i].count("guide") if start == "guide" else i
+        runs.append(Run(optimizers[i % len(optimizers)], start, number))
+    if optimizer == "auto" and count == len(STARTS) and p not in PROJECTED:
         runs[-1] = runs[-1]._replace(optimizer="apgd-l2")
     return runs
 
@@ -118,7 +139,19 @@ class BallDescent:
     n_iter: int
     restarts: int
 
-    def run(self, tasks: Tasks, ball: Ball, best: Tensor, radius: Tensor) -> tuple[Tensor, Tensor]:
+    def runs(self, p: float) -> list[Run]:
+        """Return the runs of the first round."""
+        count = min(len(STARTS), 1 + self.restarts + self.restarts // 2)
+        return choose_runs(self.optimizer, p, count)
+
+    def run(
+        self,
+        tasks: Tasks,
+        ball: Ball,
+        best: Tensor,
+        radius: Tensor,
+        guides: Tensor | None,
+    ) -> tuple[Tensor, Tensor]:
         """Find smaller balls than the ones known.
 
         Parameters
@@ -131,6 +164,9 @@ class BallDescent:
             The points known, where some runs start.
         radius : Tensor of shape (n,)
             Their distance, or that of the farthest corner of the box where they are not accepted.
+        guides : Tensor of shape (n, m, *shape) or None
+            Instances of the class that differ from each other, one for each run that starts at one;
+            without them these start at random points.
 
         Returns
         -------
@@ -141,8 +177,7 @@ class BallDescent:
         """
         tasks = with_temperature(tasks)
         known = replace(ball, eps=radius)
-        count = min(MOST_RUNS, 1 + self.restarts + self.restarts // 2)
-        runs = choose_runs(self.optimizer, ball.p, count)
+        runs = self.runs(ball.p)
         optimizers = sorted({run.optimizer for run in runs})
         nearest = best.clone()
         least = radius.clone()
@@ -150,7 +185,7 @@ class BallDescent:
         each = max(1, round(FIRST_ROUND * self.n_iter))
         for batch in batches(runs, ball):
             optimizer = batch[0].optimizer
-            x, eps = self._best_of(tasks, known, best, batch, each)
+            x, eps = self._best_of(tasks, known, best, guides, batch, each)
             closer = eps < least
             nearest[closer] = x[closer]
             least[closer] = eps[closer]
@@ -174,20 +209,35 @@ class BallDescent:
         return nearest, least
 
     def _best_of(
-        self, tasks: Tasks, known: Ball, best: Tensor, runs: list[Run], n_iter: int
+        self,
+        tasks: Tasks,
+        known: Ball,
+        best: Tensor,
+        guides: Tensor | None,
+        runs: list[Run],
+        n_iter: int,
     ) -> tuple[Tensor, Tensor]:
         """Make runs of one optimizer together; return the nearest points and their distances."""
         n = len(tasks)
         task = torch.arange(n, device=tasks.row.device)
         copies = task.repeat(len(runs))
-        start = torch.cat([start_of(run, tasks, known, best) for run in runs])
-        around = known.take(copies)
+        start = []
+        radius = []
+        for run in runs:
+            if run.start == "guide" and guides is not None:
+                guide = torch.where(known.free, guides[:, run.number], known.x0)
+                start.append(known.clip(guide))
+                # Cut off at the radius known, it would be in the place of the nearest guide.
+                radius.append(torch.full_like(known.eps, torch.inf))
+            else:
+                start.append(start_of(run, tasks, known, best))
+                radius.append(known.eps)
         x, eps = self._shrink(
             tasks.take(copies),
-            around,
-            start,
+            known.take(copies),
+            torch.cat(start),
             best[copies],
-            around.eps,
+            torch.cat(radius),
             runs[0].optimizer,
             n_iter,
             FIRST_PACE,

@@ -20,7 +20,7 @@ from ...search.ball import PROJECTED, Ball, lengths
 from ...search.ball_steps import Optimizer
 from .ball_search import BallSearch, Found
 
-Start = Literal["line", "gaussian", "farthest"]
+Start = Literal["line", "guide", "gaussian", "farthest"]
 #: runs that a race starts with at most, and the steps that each of them is worth at least
 MOST_RUNS = 8
 STEPS_PER_RUN = 45
@@ -39,10 +39,10 @@ TOGETHER = 2**19
 
 
 class Run(NamedTuple):
-    """An optimizer, the kind of point it starts from, and the number of its random numbers.
+    """An optimizer, the kind of point it starts from, and the number of its draw or guide.
 
-    Starts are the point of the ball on the line to a guide, a Gaussian point brought into the ball,
-    and the point of the ball farthest in a Gaussian direction.
+    Starts are the point of the ball on the line to a guide, another guide itself, a Gaussian point
+    brought into the ball, and the point of the ball farthest in a Gaussian direction.
     """
 
     optimizer: Optimizer
