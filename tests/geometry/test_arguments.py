@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from bad_inputs import NOT_NUMBERS, bad_arrays, refuses
-from contrafact.geometry import arguments, duality_gap, lmo, project
-from contrafact.geometry.arguments import as_box, as_mask, as_norm, as_radius, as_rows, blocks
+from contrafact.geometry import duality_gap, lmo, project
+from contrafact.geometry.arguments import as_box, as_mask, as_norm, as_radius, as_rows
 
 
 def test_large_finite_numbers_are_not_mistaken_for_infinite_ones():
@@ -52,21 +52,6 @@ def test_a_bound_per_channel_repeats_over_the_channel():
 def test_masks_broadcast_against_the_batch():
     mask = as_mask([[True], [False]], (3, 2, 2), torch.zeros(3, 4))
     assert mask.tolist() == [[True, True, False, False]] * 3
-
-
-@pytest.mark.parametrize("n", [1, 4, 5, 9])
-def test_blocks_cover_every_row_once(n, monkeypatch):
-    monkeypatch.setattr(arguments, "_BLOCK", 12)
-    first = torch.arange(3.0 * n).reshape(n, 3)
-    column, one, number = first[:, :1], torch.ones(1, 3), torch.tensor(2.0)
-    parts = list(blocks(first, column, one, number))
-    assert max(len(block) for block, *_ in parts) <= 4
-    assert torch.equal(torch.cat([block for block, *_ in parts]), first)
-    assert torch.equal(torch.cat([block for _, block, *_ in parts]), column)
-    if n > 1:  # with a single row, a row for all is the row itself
-        assert all(torch.equal(other, one) for _, _, other, _ in parts)
-    assert all(other is number for *_, other in parts)
-    assert list(blocks(first[:0], number)) == []
 
 
 #: the functions, with arguments that they take

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from linear_problems import INF, NORMS, norm, points, slack, value, weights
 from scipy.optimize import brentq
 
-from contrafact.geometry import arguments, duality_gap, linear_maximization, lmo
+from contrafact.geometry import duality_gap, linear_maximization, lmo, row_blocks
 
 
 def by_brentq(w, g, eps, p):
@@ -184,7 +184,7 @@ def test_scaling_space_scales_the_answer(p):
 
 @pytest.mark.parametrize("p", [1.0, 1.05, 1.5, INF])
 def test_a_row_does_not_depend_on_its_batch(p, monkeypatch):
-    monkeypatch.setattr(arguments, "_BLOCK", 200)  # blocks of two rows, the last of one
+    monkeypatch.setattr(row_blocks, "_BLOCK", 200)  # blocks of two rows, the last of one
     w, x, eps = weights("normal", (7, 2, 50)), points((7, 2, 50)), torch.linspace(0, 3, 7).double()
     whole, gaps = lmo(w, x, eps, p), duality_gap(w, x, lmo(w, x, eps, p), eps, p)
     for i in range(7):

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contrafact.geometry import arguments, project, projection
+from contrafact.geometry import project, projection, row_blocks
 
 INF = math.inf
 NORMS = [1, 2, INF]
@@ -107,7 +107,7 @@ def test_a_point_inside_comes_back_bit_for_bit(p):
 
 @pytest.mark.parametrize("p", NORMS)
 def test_rows_blocks_radii_and_bounds(p, monkeypatch):
-    monkeypatch.setattr(arguments, "_BLOCK", 60)
+    monkeypatch.setattr(row_blocks, "_BLOCK", 60)
     x, c = (a.reshape(7, 3, 10) for a in sample(7, 30))
     eps, lo, hi = np.linspace(0, 12, 7), np.array([-1.0, 0.0, 0.0]), np.array([1.0, 1.0, 2.0])
     y = project(x, c, eps, p, (lo, hi))

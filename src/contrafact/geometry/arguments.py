@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, TypeVar, cast
 
@@ -20,8 +19,6 @@ from ..validation import Real, brief
 Array = NDArray[Any] | Tensor
 Kind = TypeVar("Kind", bound=Array)
 
-#: Numbers in a block of rows: they stay in the cache, and are too few for torch to start threads.
-_BLOCK = 2**15
 #: Data types that NumPy and torch share.
 _FLOATS = (np.float16, np.float32, np.float64)
 _RADIUS = Real(at_least=0)
@@ -257,41 +254,3 @@ def as_mask(mask: ArrayLike | Tensor, shape: tuple[int, ...], rows: Tensor) -> T
         return allowed.expand(shape).flatten(1)
     except RuntimeError:
         raise ValueError(f"mask of shape {values.shape} does not fit {tuple(shape)}.") from None
-
-
-def block_rows(rows: Tensor) -> int:
-    """Return how many rows to work on at a time."""
-    return max(1, _BLOCK // max(1, rows.shape[1]))
-
-
-def blocks(first: Tensor, *others: Tensor) -> Iterator[tuple[Tensor, ...]]:
-    """Iterate over blocks of rows of several tensors.
-
-    Parameters
-    ----------
-    first : Tensor of shape (n, d)
-        Its size decides how many rows make a block.
-    *others : Tensor
-        With n rows, or one row for all: the latter are passed on as they are.
-
-    Yields
-    ------
-    tuple of Tensor
-        The block of `first`, then those of the others.
-    """
-    n = len(first)
-    size = block_rows(first)
-
-    def has_rows(other: Tensor) -> bool:
-        return other.ndim > 0 and len(other) == n
-
-    if first.numel() == 0:
-        return
-    if n <= size:
-        # Slicing costs as much as computing with a short row.
-        yield first, *others
-        return
-    for start in range(0, n, size):
-        rows = slice(start, start + size)
-        parts = [other[rows] if has_rows(other) else other for other in others]
-        yield first[rows], *parts

@@ -10,6 +10,7 @@ The problem is that of Boreiko, Augustin, Croce, Berens, Hein (GCPR 2022).
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import torch
 from numpy.typing import ArrayLike
@@ -24,10 +25,9 @@ from .arguments import (
     as_norm,
     as_radius,
     as_rows,
-    block_rows,
-    blocks,
 )
 from .budget_allocation import Buffers, allocate, scale_free, scale_free_allocation
+from .row_blocks import blocks, compute_in_blocks
 
 _N_BUFFERS = 2 + len(Buffers._fields)
 
@@ -201,25 +201,28 @@ def linear_maximum(
     Tensor of shape (n, d)
         The displacements, in the dtype of w.
     """
-    delta = torch.empty_like(w, memory_format=torch.contiguous_format)
-    # inference_mode means less work per operation; delta itself is an ordinary tensor.
-    with torch.inference_mode():
-        size = min(len(w), block_rows(w))
-        memory = w.new_empty(_N_BUFFERS, size, w.shape[1], dtype=dtype)
-        for out, *block in blocks(delta, w, x, eps, lo, hi):
-            _maximize_rows(out, memory[:, : len(out)], p, *block)
-    return delta
+    return compute_in_blocks(
+        partial(_maximize_rows, p=p),
+        w,
+        x,
+        eps,
+        lo,
+        hi,
+        n_buffers=_N_BUFFERS,
+        dtype=dtype,
+    )
 
 
 def _maximize_rows(
     out: Tensor,
     memory: Tensor,
-    p: float,
     w: Tensor,
     x: Tensor,
     eps: Tensor,
     lo: Tensor,
     hi: Tensor,
+    *,
+    p: float,
 ) -> None:
     """Write δ of one block of rows to `out`; memory is (_N_BUFFERS, n, d)."""
     sign, g, *rest = memory.unbind()

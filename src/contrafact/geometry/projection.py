@@ -15,6 +15,7 @@ gives another point, and a farther one.
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import torch
 from numpy.typing import ArrayLike
@@ -29,10 +30,9 @@ from .arguments import (
     as_norm,
     as_radius,
     as_rows,
-    block_rows,
-    blocks,
 )
 from .budget_allocation import allocate_by_sorting, newton_root
+from .row_blocks import compute_in_blocks
 
 #: A center may be outside the bounds by this much, relative to its size: that is rounding.
 _ROUNDING = 1e-5
@@ -144,25 +144,28 @@ def nearest_points(
     Tensor of shape (n, d)
         The projections, in the dtype of x.
     """
-    projected = torch.empty_like(x, memory_format=torch.contiguous_format)
-    # inference_mode means less work per operation; the result itself is an ordinary tensor.
-    with torch.inference_mode():
-        size = min(len(x), block_rows(x))
-        memory = x.new_empty(_N_BUFFERS, size, x.shape[1], dtype=dtype)
-        for out, *block in blocks(projected, x, c, eps, lo, hi):
-            _project_rows(out, memory[:, : len(out)], p, *block)
-    return projected
+    return compute_in_blocks(
+        partial(_project_rows, p=p),
+        x,
+        c,
+        eps,
+        lo,
+        hi,
+        n_buffers=_N_BUFFERS,
+        dtype=dtype,
+    )
 
 
 def _project_rows(
     out: Tensor,
     memory: Tensor,
-    p: float,
     x: Tensor,
     c: Tensor,
     eps: Tensor,
     lo: Tensor,
     hi: Tensor,
+    *,
+    p: float,
 ) -> None:
     """Write the projections of one block of rows to `out`; memory is (_N_BUFFERS, n, d)."""
     step, y, m, z, *scratch = memory.unbind()
