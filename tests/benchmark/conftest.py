@@ -10,6 +10,7 @@ from small_grid import METRICS, Blank, Crasher, Dier, Hanger, Liar, small, toy
 
 import contrafact as cf
 from contrafact.benchmark import Benchmark, planted_images, planted_series
+from contrafact.parallel.child import LIMITS
 
 CASES = {
     "linear": lambda: planted_series(40, 48, width=8),
@@ -46,7 +47,10 @@ def rogues(tmp_path_factory):
         metrics=METRICS,
     )
     folder = tmp_path_factory.mktemp("rogues")
-    return grid, folder, grid.run(folder, n_jobs=2, progress=False)
+    with pytest.MonkeyPatch.context() as patch:
+        # Every process that the dier ends takes three seconds to start again.
+        patch.setitem(LIMITS, "died", 2)
+        return grid, folder, grid.run(folder, progress=False)
 
 
 @pytest.fixture(scope="session")

@@ -5,11 +5,12 @@ from .cell_states import progress_of
 from .effects import ParameterEffects, parameter_effects
 from .grid import Benchmark, Cell
 from .image_protocol import VisualProtocol, visual_protocol
+from .pairwise import nemenyi, wilcoxon_holm
 from .peers import TscfEvalPeer, WildboarPeer
 from .planted import Planted, planted_images, planted_series
 from .planted_scores import localization, optimality_gap
 from .runner import run
-from .significance import friedman, nemenyi, wilcoxon_holm
+from .significance import friedman
 from .store import Store
 from .tradeoffs import correlations, pareto_front, scalarize, sensitivity
 

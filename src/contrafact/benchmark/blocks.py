@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 from ..metrics import Metric, list_metrics
+from ..models.classifier import Array
 from ..validation import Boolean, Instance, OneOf, Rule, Satisfies, check_parameters
 
 #: what the blocks of a comparison are
@@ -28,6 +29,8 @@ INSTANCE = [*RUN, "instance"]
 KEYS = [*INSTANCE, "explainer"]
 #: columns that tell blocks apart
 BLOCK_KEYS = {"datasets": ["dataset"], "runs": RUN}
+#: blocks in words
+BLOCK_WORDS: dict[Blocks, str] = {"datasets": "data sets", "runs": "data set × classifier × seed"}
 
 #: what functions of a benchmark's table accept
 TABLE_RULES: dict[str, Rule] = {
@@ -157,6 +160,39 @@ def rank_means(means: pd.DataFrame, metric: str | Metric) -> pd.DataFrame:
     """
     less_is_better = direction_of(metric) == "min"
     return means.rank(axis=1, ascending=less_is_better, na_option="bottom")
+
+
+def comparison_size(table: Array, blocks: Blocks) -> tuple[int, int]:
+    """Return the size of a comparison, and refuse one of nothing.
+
+    Parameters
+    ----------
+    table : ndarray of shape (blocks, methods)
+        Means or ranks.
+    blocks : {"datasets", "runs"}
+        What the blocks are.
+
+    Returns
+    -------
+    n_blocks, n_methods : int
+        N and k, both at least 2.
+
+    Raises
+    ------
+    ValueError
+        With fewer than two methods or two blocks.
+    """
+    n_blocks, n_methods = table.shape
+    if n_blocks < 2 or n_methods < 2:
+        what = BLOCK_WORDS[blocks]
+        hint = ""
+        if blocks == "datasets":
+            hint = f' blocks="runs" compares over {BLOCK_WORDS["runs"]}, which are not independent.'
+        raise ValueError(
+            f"A comparison needs at least 2 methods and 2 blocks ({what}), "
+            f"got {n_methods} and {n_blocks}.{hint}"
+        )
+    return n_blocks, n_methods
 
 
 def name_of(metric: str | Metric) -> str:

@@ -13,7 +13,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ..benchmark.significance import Comparison
+from ..benchmark.pairwise import Comparison
 from ..numerics import ceil_div
 from ..validation import brief
 from .canvas import WIDTH, blank_figure, check_path, save_figure
