@@ -102,11 +102,9 @@ def _run(request: ExplainRequest, starts: int, window: int | None, notes: Notes)
     from ..explainers import audit_classes
     from ..explainers.class_audit import default_explainer
     from ..explainers.registry import check_support, find_explainer
-    from ..nn import load_model
-    from .explain_inputs import read_inputs
+    from .explain_inputs import load_inputs
 
-    loaded = load_model(request.model, trust=request.trust, network=request.network)
-    inputs = read_inputs(request, loaded, notes)
+    inputs = load_inputs(request, notes)
     if inputs.layout.modality == "row":
         raise ValueError(f"{request.data} holds rows; an audit maps images and series.")
     if request.methods:

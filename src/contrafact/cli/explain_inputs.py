@@ -15,6 +15,7 @@ from ..data.loaders import read_parts
 from ..engine.instances import PLURALS
 from ..models import Classifier, as_classifier
 from ..models.labels import has_class_names, match_labels
+from ..nn import load_model
 from ..tables import Schema
 from .array_inputs import is_array_file, read_array_file
 from .console import Notes
@@ -70,6 +71,25 @@ class ExplainInputs:
         if self.y_reference is None:
             return self.X_reference
         return self.X_reference, self.y_reference
+
+
+def load_inputs(request: ExplainRequest, notes: Notes) -> ExplainInputs:
+    """Load the model, and read the data and the reference in the form that it takes.
+
+    Parameters
+    ----------
+    request : ExplainRequest
+        What was typed.
+    notes : Notes
+        Receives what the user should know.
+
+    Returns
+    -------
+    ExplainInputs
+        The data, ready for a method, and the model.
+    """
+    model = load_model(request.model, trust=request.trust, network=request.network)
+    return read_inputs(request, model, notes)
 
 
 def read_inputs(request: ExplainRequest, model: Any, notes: Notes) -> ExplainInputs:

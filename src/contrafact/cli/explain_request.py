@@ -16,9 +16,9 @@ from ..explainers import Graft, recommend
 from ..explainers.registry import check_support, default_refinement, find_explainer
 from ..models.labels import find_class
 from ..models.remarks import ModelWarning
-from ..nn import committee, load_model
+from ..nn import committee
 from .console import Notes, print_message
-from .explain_inputs import ExplainInputs, read_inputs
+from .explain_inputs import ExplainInputs, load_inputs
 from .output_files import check_output, paths_by_method
 from .specs import make_constraints
 from .table_specs import make_table_constraints
@@ -177,8 +177,7 @@ def run_request(request: ExplainRequest, notes: Notes) -> ExplainOutcome:
     for path in paths:
         check_output("--save", path, (".npz",), request.inputs)
 
-    model = load_model(request.model, trust=request.trust, network=request.network)
-    inputs = read_inputs(request, model, notes)
+    inputs = load_inputs(request, notes)
     target = None
     if request.target is not None:
         target = find_class(request.target, inputs.classifier.classes, "--target")

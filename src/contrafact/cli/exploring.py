@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from . import parameters
-from .console import Notes, output_to_stderr, print_message, print_text
+from .console import Notes, output_to_stderr, print_text
+from .local_server import SERVER_PANEL, Host, Port, until_interrupted, warn_of_others
 
 if TYPE_CHECKING:
     from ..web import Explorer
@@ -17,24 +18,6 @@ if TYPE_CHECKING:
     from .explain_inputs import ExplainInputs
     from .explain_request import ExplainRequest
 
-SERVER_PANEL = "Server"
-
-Host = Annotated[
-    str,
-    typer.Option(
-        help="Address to listen on. Any other than the default lets others ask the model.",
-        rich_help_panel=SERVER_PANEL,
-    ),
-]
-Port = Annotated[
-    int,
-    typer.Option(
-        min=0,
-        max=65535,
-        help="Port to listen on; 0: any that is free.",
-        rich_help_panel=SERVER_PANEL,
-    ),
-]
 NoOpen = Annotated[
     bool,
     typer.Option(
@@ -88,26 +71,19 @@ def explore(
         )
         explorer = _start(request, host, port)
     print_text(f"Explorer: {explorer.url}")
-    try:
+    with until_interrupted(explorer.stop):
         if not no_open:
             explorer.open()
         explorer.wait()
-    except KeyboardInterrupt:
-        print_message("Stopped.")
-    finally:
-        explorer.stop()
 
 
 def _start(request: ExplainRequest, host: str, port: int) -> Explorer:
     """Load the model, read the data and start the server."""
-    from ..nn import load_model
     from ..web.explorer import Explorer
-    from ..web.guard import is_loopback
     from ..web.workspace import Workspace
-    from .explain_inputs import read_inputs
+    from .explain_inputs import load_inputs
 
-    loaded = load_model(request.model, trust=request.trust, network=request.network)
-    inputs = read_inputs(request, loaded, Notes())
+    inputs = load_inputs(request, Notes())
     workspace = Workspace(
         inputs.classifier,
         inputs.X,
@@ -118,11 +94,8 @@ def _start(request: ExplainRequest, host: str, port: int) -> Explorer:
         schema=inputs.schema,
         names=inputs.layout.names,
     )
-    if not is_loopback(host):
-        print_message(
-            f"Warning: --host {host} lets other machines reach the explorer. Whoever has the "
-            "address can ask the model and see the data; the connection is not encrypted."
-        )
+    risk = "Whoever has the address can ask the model and see the data"
+    warn_of_others(host, "explorer", risk)
     return Explorer(workspace, _source(request, inputs), host, port)
 
 

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from . import parameters
-from .console import Notes, output_to_stderr, print_message, print_text
-from .exploring import SERVER_PANEL, Host, Port
+from .console import Notes, output_to_stderr, print_text
+from .local_server import SERVER_PANEL, Host, Port, until_interrupted, warn_of_others
 
 if TYPE_CHECKING:
     from ..web.service import ServiceLimits
-    from .explain_inputs import ExplainInputs
     from .explain_request import ExplainRequest
 
 LIMITS_PANEL = "Limits"
@@ -141,20 +140,17 @@ def serve(
             max_seconds=max_seconds,
             patience=patience,
         )
-        _warn(host, token)
+        who = "Whoever has the token" if token else "There is no --token: everyone who reaches it"
+        warn_of_others(host, "service", f"{who} can ask the model")
         # Before the model is read, which may take long: the port may be taken.
         socket = listen(host, port)
         app = _make_app(request, host, allow_host or [], token, name, limits)
     with _stopping_on_sigterm():
         server = ThreadedServer(app, socket, app.service.close)
         address = f"[{host}]" if ":" in host else host
-        try:
+        with until_interrupted(server.stop):
             print_text(f"Service: http://{address}:{socket.getsockname()[1]}")
             server.wait()
-        except KeyboardInterrupt:
-            print_message("Stopped.")
-        finally:
-            server.stop()
 
 
 def _make_app(
@@ -166,13 +162,10 @@ def _make_app(
     limits: ServiceLimits,
 ) -> Any:
     """Load the model, read the reference and make the application."""
-    from ..nn import load_model
     from ..web.service import make_service
-    from .explain_inputs import read_inputs
+    from .explain_inputs import load_inputs
 
-    notes = Notes()
-    loaded = load_model(request.model, trust=request.trust, network=request.network)
-    inputs: ExplainInputs = read_inputs(request, loaded, notes)
+    inputs = load_inputs(request, Notes())
     return make_service(
         inputs.classifier,
         (inputs.X_reference, inputs.y_reference),
@@ -183,19 +176,6 @@ def _make_app(
         hosts=allowed,
         token=token,
         limits=limits,
-    )
-
-
-def _warn(host: str, token: str | None) -> None:
-    """Say what another host than this machine means."""
-    from ..web.guard import is_loopback
-
-    if is_loopback(host):
-        return
-    who = "Whoever has the token" if token else "There is no --token: everyone who reaches it"
-    print_message(
-        f"Warning: --host {host} lets other machines reach the service. {who} can ask the model; "
-        "the connection is not encrypted."
     )
 
 
