@@ -7,7 +7,9 @@ import pytest
 import torch
 
 from contrafact.engine import Tasks
+from contrafact.engine.acceptance import CLEAR_MARGIN, accepts
 from contrafact.models import Committee
+from contrafact.models.verdict import Verdict
 from contrafact.search import first_on_line
 from contrafact.search.gradients import ModelGradient, with_temperature
 from contrafact.search.refinement import undo_edits
@@ -58,6 +60,30 @@ def tasks(counting, open_tasks, voters):
     for voter in voters:
         voter.shown.clear()
     return tasks
+
+
+def verdict_of(*p):
+    return Verdict.of_proba(torch.tensor([[1 - v, v] for v in p], dtype=torch.float64))
+
+
+def test_acceptance_requires_a_clear_lead_and_the_confidence(open_tasks, counting):
+    X = np.full((4, 1, 5), -1.0)
+    tasks = open_tasks(counting, X, 1)
+    said = verdict_of(0.5 + CLEAR_MARGIN / 4, 0.5 + CLEAR_MARGIN, 0.49, 0.97)
+    x_cf = at(1.0, 1.0, 1.0, 1.0)
+    assert tasks.accepts(x_cf, said).tolist() == [False, True, False, True]
+    firm = open_tasks(counting, X, 1, confidence=0.9)
+    said = verdict_of(0.89, 0.9, 0.6, 0.97)
+    assert firm.accepts(x_cf, said).tolist() == [False, True, False, True]
+    assert tasks.with_goal(0.9).accepts(x_cf, said).tolist() == [False, True, False, True]
+    assert tasks.accepts(x_cf, said).all()  # aiming higher made new tasks and left these alone
+
+
+def test_acceptance_goes_by_the_models_own_label():
+    """A model may decide against its most probable class: probability alone is not enough."""
+    proba = torch.tensor([[0.2, 0.8]], dtype=torch.float64)
+    contrary = Verdict(proba, torch.tensor([0]), proba.log())
+    assert not accepts(contrary, torch.tensor([1])).any()
 
 
 def test_each_stage_sees_only_what_passed_before(tasks, voters):

@@ -7,9 +7,8 @@ import pytest
 import torch
 
 from contrafact.engine import Budget
-from contrafact.engine.oracle import CLEAR_MARGIN, accepts
 from contrafact.engine.row_states import State
-from contrafact.models.verdict import Verdict, lead
+from contrafact.models.verdict import lead
 
 
 @pytest.fixture
@@ -86,28 +85,6 @@ def test_nan_fails_its_row_and_no_other(open_tasks, culprit):
     assert tasks.accepts(candidates, verdict).tolist() == [True, False, True]
     assert tasks.affords().tolist() == [True, False, True]
     torch.testing.assert_close(tasks.best_attempts(), at(1.0, -1.0, 2.0))
-
-
-def verdict_of(*p):
-    return Verdict.of_proba(torch.tensor([[1 - v, v] for v in p], dtype=torch.float64))
-
-
-def test_acceptance_requires_a_clear_lead_and_the_confidence(tasks, open_tasks, counting):
-    said = verdict_of(0.5 + CLEAR_MARGIN / 4, 0.5 + CLEAR_MARGIN, 0.49, 0.97)
-    x_cf = at(1.0, 1.0, 1.0, 1.0)
-    assert tasks.accepts(x_cf, said).tolist() == [False, True, False, True]
-    firm = open_tasks(counting, np.full((4, 1, 5), -1.0), 1, confidence=0.9)
-    said = verdict_of(0.89, 0.9, 0.6, 0.97)
-    assert firm.accepts(x_cf, said).tolist() == [False, True, False, True]
-    assert tasks.with_goal(0.9).accepts(x_cf, said).tolist() == [False, True, False, True]
-    assert tasks.accepts(x_cf, said).all()  # aiming higher made new tasks and left these alone
-
-
-def test_acceptance_goes_by_the_models_own_label():
-    """A model may decide against its most probable class: probability alone is not enough."""
-    proba = torch.tensor([[0.2, 0.8]], dtype=torch.float64)
-    contrary = Verdict(proba, torch.tensor([0]), proba.log())
-    assert not accepts(contrary, torch.tensor([1])).any()
 
 
 def test_lead_is_over_the_best_other():

@@ -125,7 +125,7 @@ def rows_of(name, seed, group="closed"):
     return space, before, after, changed
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)  # of frames with dozens of rows and every kind of column
 @given(seed=SEEDS)
 def test_each_limit_holds_by_its_own_words(seed):
     """Checked on the values, without the code under test."""

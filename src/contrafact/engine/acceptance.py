@@ -1,4 +1,4 @@
-"""What a candidate has to pass besides convincing the model: tests, then the committee."""
+"""The rule by which a candidate is accepted: it convinces the model, tests and the committee."""
 
 from __future__ import annotations
 
@@ -7,8 +7,44 @@ from typing import TYPE_CHECKING, Protocol
 import torch
 from torch import Tensor
 
+from ..models.verdict import Verdict
+
 if TYPE_CHECKING:
     from .tasks import Tasks
+
+#: A candidate is accepted only when the target leads by this much probability, so that the same
+#: row in another batch, where floating point may round differently, gets the same class.
+CLEAR_MARGIN = 1e-4
+
+
+def accepts(
+    verdict: Verdict,
+    target: Tensor,
+    goal: Tensor | float = 0.0,
+    margin: float = CLEAR_MARGIN,
+) -> Tensor:
+    """Apply the acceptance rule: the model clearly decides for the target, with P(target) >= goal.
+
+    Parameters
+    ----------
+    verdict : Verdict
+        What the model says of n candidates.
+    target : Tensor of shape (n,)
+        Class wanted for each.
+    goal : Tensor of shape (n,) or float, default=0
+        Least P(target).
+    margin : float
+        Least lead of P(target) over the other classes.
+
+    Returns
+    -------
+    Tensor of bool, shape (n,)
+        Which candidates are accepted.
+    """
+    column = target[:, None]
+    p_target = verdict.proba.gather(1, column)[:, 0]
+    others = verdict.proba.scatter(1, column, -torch.inf).amax(1)
+    return (verdict.label == target) & (p_target - others >= margin) & (p_target >= goal)
 
 
 class AcceptanceTest(Protocol):

@@ -11,11 +11,12 @@ from torch import Tensor
 from ..models.classifier import Array, Classifier
 from ..models.verdict import Verdict
 from ..numerics import row_seeds
+from .acceptance import accepts
 from .budget import Meter
 from .instances import Instances
 from .isolation import describe_exception, gather_verdicts, isolate
 from .limits import Limits
-from .oracle import Oracle, Question, accepts
+from .oracle import Oracle, Question
 from .request import Request
 
 #: decimal places of the coordinates of a table that the seed of a row depends on

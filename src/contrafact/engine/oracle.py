@@ -1,7 +1,6 @@
 """Oracle: the only way to the model during a request.
 
-It asks, differentiates, counts, enforces the budget, remembers answers and best attempts, and
-holds the one rule by which a candidate is accepted.
+It asks, differentiates, counts, enforces the budget, and remembers answers and best attempts.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from ..models.committee import Committee
 from ..models.verdict import Verdict, all_finite
 from ..numerics import broadcast_rows
 from ..tables import TableSpace
+from .acceptance import accepts
 from .budget import Meter
 from .cache import Cache
 from .deadline import evaluate_in_time
@@ -25,10 +25,6 @@ from .instances import Modality
 from .limits import Limits
 from .request import Request
 from .row_states import RowStates, State
-
-#: A candidate is accepted only when the target leads by this much probability, so that the same
-#: row in another batch, where floating point may round differently, gets the same class.
-CLEAR_MARGIN = 1e-4
 
 
 @dataclass(frozen=True)
@@ -389,33 +385,3 @@ class Oracle:
         cost = self.classifier.rows_per_evaluation
         self.meter.charge_share(torch.tensor(borrowed, dtype=torch.long), cost)
         self._asked.update(asked)
-
-
-def accepts(
-    verdict: Verdict,
-    target: Tensor,
-    goal: Tensor | float = 0.0,
-    margin: float = CLEAR_MARGIN,
-) -> Tensor:
-    """Apply the acceptance rule: the model clearly decides for the target, with P(target) >= goal.
-
-    Parameters
-    ----------
-    verdict : Verdict
-        What the model says of n candidates.
-    target : Tensor of shape (n,)
-        Class wanted for each.
-    goal : Tensor of shape (n,) or float, default=0
-        Least P(target).
-    margin : float
-        Least lead of P(target) over the other classes.
-
-    Returns
-    -------
-    Tensor of bool, shape (n,)
-        Which candidates are accepted.
-    """
-    column = target[:, None]
-    p_target = verdict.proba.gather(1, column)[:, 0]
-    others = verdict.proba.scatter(1, column, -torch.inf).amax(1)
-    return (verdict.label == target) & (p_target - others >= margin) & (p_target >= goal)

@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 from ..models.verdict import Verdict, lead, target_value
-from .acceptance import AcceptanceTest, endorse
+from .acceptance import AcceptanceTest, accepts, endorse
 from .candidates import Candidates
 from .carried_values import CarriedValues
-from .oracle import Oracle, accepts
+from .oracle import Oracle
 from .row_reports import RowReports
 from .seeded_draws import SeededDraws
 

@@ -132,7 +132,7 @@ class Graft(FallbackExplainer):
     @classmethod
     def _get_test_params(cls) -> list[dict[str, Any]]:
         return [
-            {},
+            {"max_rows": 60, "n_donors": 8},
             {"level": "lasting", "max_rows": 40, "n_donors": 4},
             {"spread": "front", "max_rows": 24, "n_donors": 4},
         ]

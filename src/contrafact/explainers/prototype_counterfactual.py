@@ -25,7 +25,8 @@ from .support.displacements import (
     length,
 )
 from .support.explainer import Explainer
-from .support.feasible_guides import feasible_guides, table_limits
+from .support.feasible_guides import feasible_guides
+from .support.grid_displacements import displace_onto_grid, is_in_class
 from .support.leads import Leads
 from .support.prototype_branching import close_gaps
 from .support.prototype_confidence import Confidence, solve_confident
@@ -43,8 +44,6 @@ from .support.prototype_problem import (
 STEPS = 64
 #: numbers in the constraints of the instances that are worked on at once
 MAX_NUMBERS = 2**21
-#: how much further along δ is tried where rounding to the values of a table undid the decision
-FURTHER = (1.01, 1.03, 1.1, 1.2, 1.4, 1.8, 2.5)
 #: largest gap of a certified counterfactual, as a share of the distance where that is above 1
 CERTIFIED_GAP = 1e-6
 
@@ -183,7 +182,7 @@ class PrototypeCounterfactual(Explainer):
 
     def _fall_back(self, tasks: Tasks, found: Candidates) -> Candidates:
         """Take the nearest row of the reference data for rows of a table that have no answer."""
-        good = _is_in_class(found.tasks, found.x)
+        good = is_in_class(found.tasks, found.x)
         left = tasks.take(~torch.isin(tasks.row, found.tasks.row[good]))
         guides = feasible_guides(left, self.guide_, 1)
         has_guide = guides.found[:, 0]
@@ -228,7 +227,7 @@ class PrototypeCounterfactual(Explainer):
         x_cf = self._widen_margins(found, x_cf, leads.enough)
         proves = torch.ones_like(found.row, dtype=torch.bool)
         if found.space is not None:
-            x_cf, proves = self._onto_grid(found, x_cf)
+            x_cf, proves = displace_onto_grid(found, x_cf)
 
         change = (x_cf - found.x).double().flatten(1)
         distance = length(change, self.norm)
@@ -243,26 +242,6 @@ class PrototypeCounterfactual(Explainer):
             gap=gap,
             certified=is_smallest & is_what_was_asked & proves,
         )
-
-    def _onto_grid(self, found: Tasks, x_cf: Tensor) -> tuple[Tensor, Tensor]:
-        """Go further along δ where the model does not accept a row as it was rounded.
-
-        Returns the rows, and where the lower bound holds for all that is allowed: the row is
-        accepted, and nothing but numbers may change.
-        """
-        x_cf = x_cf.clone()
-        accepted = _is_in_class(found, x_cf)
-        for factor in FURTHER:
-            left = (~accepted).nonzero().flatten()
-            if len(left) == 0:
-                break
-            trying = found.take(left)
-            trial = displace(trying, factor * trying["delta"])
-            accepted[left] = _is_in_class(trying, trial)
-            x_cf[left[accepted[left]]] = trial[accepted[left]]
-        limits = table_limits(found)
-        movable = ~limits.frozen[limits.space.column]
-        return x_cf, accepted & bool((limits.space.is_line | ~movable).all())
 
     def _shortest_displacements(
         self,
@@ -374,15 +353,6 @@ class PrototypeCounterfactual(Explainer):
                 f"{count} of {int(is_of_target.sum())} prototypes of class {classes[target]!r} "
                 f"can be nearest{conditions}",
             )
-
-
-def _is_in_class(tasks: Tasks, x_cf: Tensor) -> Tensor:
-    """Ask which candidates the model puts in the target class, however close the decision is."""
-    able = tasks.affords()
-    is_in_class = torch.zeros_like(able)
-    asking = tasks.take(able)
-    is_in_class[able] = asking.ask(x_cf[able]).label == asking.target
-    return is_in_class
 
 
 def _describe_conditions(tasks: Tasks, confidence: float | None) -> str:

@@ -128,18 +128,7 @@ class SETS(FallbackExplainer):
 
     @override
     def _explain(self, tasks: Tasks) -> Candidates:
-        instances = tasks.per_instance()
-        guides = self._find_guides(instances)
-        has_guide = guides.found[:, 0]
-        instances.refuse(
-            ~has_guide,
-            "the reference data hold no row that the model puts in the target class",
-        )
-        instances = instances.attach(
-            guide=guides.x[:, 0],
-            guide_index=guides.index[:, 0],
-        )
-        instances = instances.take(has_guide)
+        instances = self._with_nearest_guide(tasks.per_instance())
         n_edits = max(1, len(self.shapelets_))
         size_of_one = n_edits * math.prod(tasks.shape)
         size = max(1, MAX_ELEMENTS // size_of_one)

@@ -150,18 +150,7 @@ class TSEvo(FallbackExplainer):
 
     @override
     def _explain(self, tasks: Tasks) -> Candidates:
-        instances = tasks.per_instance()
-        guides = self._find_guides(instances)
-        has_guide = guides.found[:, 0]
-        instances.refuse(
-            ~has_guide,
-            "the reference data hold no row that the model puts in the target class",
-        )
-        instances = instances.attach(
-            guide=guides.x[:, 0],
-            guide_index=guides.index[:, 0],
-        )
-        instances = instances.take(has_guide)
+        instances = self._with_nearest_guide(tasks.per_instance())
         if len(instances) == 0:
             return instances.candidates(instances.x)
         size_of_one = 2 * self.population * math.prod(tasks.shape)

@@ -13,8 +13,8 @@ from torch import Tensor
 
 from ..tables import TableSpace
 from .classifier import Array
+from .twin_tensors import Twin
 from .twins import classifier_twin
-from .wrapper_twins import Twin
 
 #: reference rows on which a twin is compared with what it recomputes
 CHECKED_ROWS = 64

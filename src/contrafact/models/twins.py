@@ -9,13 +9,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
-from scipy.optimize import least_squares
-from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import (
     LogisticRegression,
@@ -27,13 +24,15 @@ from sklearn.linear_model import (
 )
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from .wrapper_twins import WRAPPERS, Twin
+from .svc_twin import svc_twin
+from .transformer_twins import TRANSFORMERS
+from .twin_tensors import Twin, as_logits, copied
+from .wrapper_twins import WRAPPERS
 
 
 def make_twin(estimator: Any) -> Twin | None:
@@ -73,12 +72,12 @@ def make_twin(estimator: Any) -> Twin | None:
     if not steps:
         return None
     *transformers, classifier = steps
-    if any(type(transformer) not in _TRANSFORMERS for transformer in transformers):
+    if any(type(transformer) not in TRANSFORMERS for transformer in transformers):
         return None
     decide = classifier_twin(classifier)
     if decide is None:
         return None
-    stages = [_TRANSFORMERS[type(transformer)](transformer) for transformer in transformers]
+    stages = [TRANSFORMERS[type(transformer)](transformer) for transformer in transformers]
     stages.append(decide)
 
     def twin(x: Tensor) -> Tensor:
@@ -150,28 +149,15 @@ def _agrees(twin: Twin, estimator: Any, n_features: int) -> bool:
     return same_shape and bool(np.allclose(theirs, ours, rtol=1e-6, atol=1e-9))
 
 
-def _tensor(values: Any) -> Tensor:
-    """Copy values into a tensor, so that refitting the estimator does not change its twin."""
-    dense = values.toarray() if hasattr(values, "toarray") else values
-    return torch.tensor(np.asarray(dense, dtype=np.float64))
-
-
-def _logits(decision: Tensor) -> Tensor:
-    """Turn decision values (n, classes), or (n, 1) for two classes, into logits."""
-    if decision.shape[1] > 1:
-        return decision
-    return torch.cat([torch.zeros_like(decision), decision], dim=1)
-
-
 def _linear(estimator: Any) -> Twin:
     """Decide by d(x) = W x + b."""
-    W = torch.atleast_2d(_tensor(estimator.coef_))
-    b = _tensor(estimator.intercept_)
+    W = torch.atleast_2d(copied(estimator.coef_))
+    b = copied(estimator.intercept_)
 
     def decide(x: Tensor) -> Tensor:
         weights = W.to(x)
         bias = b.to(x)
-        return _logits(x @ weights.T + bias)
+        return as_logits(x @ weights.T + bias)
 
     return decide
 
@@ -197,8 +183,8 @@ _ACTIVATIONS: dict[str, Twin] = {
 
 def _mlp(estimator: Any) -> Twin:
     """Decide by h_i = a(W_i h_{i-1} + b_i), d(x) = V h_last + c."""
-    weights = [_tensor(W) for W in estimator.coefs_]
-    biases = [_tensor(b) for b in estimator.intercepts_]
+    weights = [copied(W) for W in estimator.coefs_]
+    biases = [copied(b) for b in estimator.intercepts_]
     *hidden, (V, c) = zip(weights, biases, strict=True)
     activation = _ACTIVATIONS[estimator.activation]
 
@@ -211,175 +197,9 @@ def _mlp(estimator: Any) -> Twin:
         h = x
         for W, b in hidden:
             h = activation(layer(h, W, b))
-        return _logits(layer(h, V, c))
+        return as_logits(layer(h, V, c))
 
     return decide
-
-
-def _svc(estimator: Any) -> Twin | None:
-    """Decide by d(x) = Σ_i α_i K(x, s_i) + b over the support vectors s_i, for two classes."""
-    # With probability=True the sigmoid is refitted (Platt) and may even disagree with the decision
-    # function; with more classes the decision function counts votes. Neither has an exact gradient.
-    if len(estimator.classes_) != 2 or getattr(estimator, "probability", False) is True:
-        return None
-    if estimator.kernel not in ("linear", "poly", "rbf", "sigmoid"):
-        return None
-    kernel = _Kernel(estimator.kernel, estimator.degree, estimator.coef0)
-    S = _tensor(estimator.support_vectors_)
-    alpha = _tensor(estimator.dual_coef_)
-    b = _tensor(estimator.intercept_)
-
-    def decide(x: Tensor, gamma: float) -> Tensor:
-        similarity = kernel(x, S.to(x), gamma)  # (n, support vectors)
-        weights = alpha.to(x)
-        bias = b.to(x)
-        return similarity @ weights.T + bias
-
-    gamma = _gamma(estimator, S, decide)
-    if gamma is None:
-        return None
-    return lambda x: _logits(decide(x, gamma))
-
-
-@dataclass(frozen=True)
-class _Kernel:
-    """Compute K(x, s) as an SVC does."""
-
-    name: str
-    degree: int
-    coef0: float
-
-    def __call__(self, x: Tensor, s: Tensor, gamma: float) -> Tensor:
-        if self.name == "linear":
-            return x @ s.T
-        if self.name == "rbf":
-            return torch.exp(-gamma * _squared_distances(x, s))
-        affine = (gamma * x) @ s.T + self.coef0
-        if self.name == "poly":
-            return affine**self.degree
-        return torch.tanh(affine)
-
-
-def _squared_distances(x: Tensor, s: Tensor) -> Tensor:
-    """Compute |x - s|² = |x|² + |s|² - 2 x·s, (n, support vectors)."""
-    # Far from the origin this loses digits, so the origin is moved to the support vectors.
-    origin = s.mean(dim=0)
-    x = x - origin
-    s = s - origin
-    x_squared = x.square().sum(1, keepdim=True)
-    s_squared = s.square().sum(1)
-    return x_squared + s_squared - 2 * x @ s.T
-
-
-def _gamma(
-    estimator: Any,
-    S: Tensor,
-    decide: Callable[[Tensor, float], Tensor],
-) -> float | None:
-    """Return γ of a kernel; the value behind gamma="scale" is recovered by `_fit_gamma`."""
-    if estimator.gamma == "auto" or estimator.kernel == "linear":
-        return float(1 / S.shape[1])
-    if estimator.gamma == "scale":
-        return _fit_gamma(estimator, S, decide)
-    return float(estimator.gamma)
-
-
-def _fit_gamma(
-    estimator: Any,
-    S: Tensor,
-    decide: Callable[[Tensor, float], Tensor],
-) -> float | None:
-    """Recover γ = 1 / (features · variance of the training rows) from decision values.
-
-    The value is not public and the training rows are not kept. The support vectors are some of
-    them: their variance is close enough to start a least-squares fit of the decision values, which
-    ends exact. None where it does not.
-    """
-    variance = float(S.var(correction=0))
-    if variance == 0:
-        return None
-    some = S[:: max(1, len(S) // 32)]
-    # The smaller probes are for kernels that saturate at the data.
-    probes = torch.cat([some, some / 30, some / 1000])
-    target = estimator.decision_function(probes.numpy())
-
-    def residual(log_gamma: Any) -> Any:
-        gamma = float(np.exp(log_gamma[0]))
-        return decide(probes, gamma)[:, 0].numpy() - target
-
-    guess = -np.log(S.shape[1] * variance)
-    grid = guess + np.linspace(-5, 5, 41)
-    start = min(grid, key=lambda log_gamma: np.square(residual([log_gamma])).sum())
-    fit = least_squares(
-        residual,
-        [start],
-        xtol=1e-15,
-        ftol=1e-15,
-        gtol=1e-15,
-    )
-    error = np.abs(fit.fun).max()
-    if error < 1e-6 * (1 + np.abs(target).max()):
-        return float(np.exp(fit.x[0]))
-    return None
-
-
-def _shift_scale(
-    shift: Any,
-    scale: Any,
-    clip: tuple[float, float] | None = None,
-) -> Twin:
-    """Compute (x - shift) / scale, clipped where the scaler clips."""
-    c = _tensor(0.0 if shift is None else shift)
-    s = _tensor(1.0 if scale is None else scale)
-
-    def transform(x: Tensor) -> Tensor:
-        scaled = (x - c.to(x)) / s.to(x)
-        if clip is None:
-            return scaled
-        low, high = clip
-        return scaled.clamp(low, high)
-
-    return transform
-
-
-def _standard(scaler: Any) -> Twin:
-    """Standardize."""
-    mean = scaler.mean_ if scaler.with_mean else None  # mean_ exists even where with_mean=False
-    return _shift_scale(mean, scaler.scale_)
-
-
-def _min_max(scaler: Any) -> Twin:
-    """Scale to a range."""
-    clip = scaler.feature_range if scaler.clip else None
-    return _shift_scale(-scaler.min_ / scaler.scale_, 1 / scaler.scale_, clip)
-
-
-def _max_abs(scaler: Any) -> Twin:
-    """Scale by the largest absolute value."""
-    clip = (-1.0, 1.0) if getattr(scaler, "clip", False) else None
-    return _shift_scale(None, scaler.scale_, clip)
-
-
-def _robust(scaler: Any) -> Twin:
-    """Scale by median and quantile range."""
-    return _shift_scale(scaler.center_, scaler.scale_)
-
-
-def _pca(estimator: Any) -> Twin:
-    """Project: z = V (x - mean), whitened where the estimator whitens."""
-    mean = _tensor(estimator.mean_)
-    V = _tensor(estimator.components_)
-    if estimator.whiten:
-        deviation = _tensor(estimator.explained_variance_).sqrt()
-        smallest = torch.finfo(torch.float64).eps
-        V = V / deviation.clamp(min=smallest)[:, None]
-
-    def transform(x: Tensor) -> Tensor:
-        centered = x - mean.to(x)
-        components = V.to(x)
-        return centered @ components.T
-
-    return transform
 
 
 _CLASSIFIERS: dict[type, Callable[[Any], Twin | None]] = {
@@ -392,13 +212,5 @@ _CLASSIFIERS: dict[type, Callable[[Any], Twin | None]] = {
     LinearDiscriminantAnalysis: _linear,
     SGDClassifier: _sgd,
     MLPClassifier: _mlp,
-    SVC: _svc,
-}
-
-_TRANSFORMERS: dict[type, Callable[[Any], Twin]] = {
-    StandardScaler: _standard,
-    MinMaxScaler: _min_max,
-    MaxAbsScaler: _max_abs,
-    RobustScaler: _robust,
-    PCA: _pca,
+    SVC: svc_twin,
 }

@@ -23,9 +23,9 @@ from sklearn.multiclass import OneVsRestClassifier
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
+from .twin_tensors import Twin, as_logits
 from .verdict import finite_log
 
-Twin = Callable[[Tensor], Tensor]
 MakeTwin = Callable[[Any], Twin | None]
 
 
@@ -54,7 +54,7 @@ def _one_vs_rest(wrapper: Any, make: MakeTwin) -> Twin | None:
     def decide(x: Tensor) -> Tensor:
         odds = torch.stack([_log_odds(twin(x)) for twin in twins], 1)
         if len(twins) == 1:
-            return torch.cat([torch.zeros_like(odds), odds], 1)
+            return as_logits(odds)
         return logsigmoid(odds) if gives_probabilities else odds
 
     return decide

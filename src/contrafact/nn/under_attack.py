@@ -131,25 +131,19 @@ def robust_report(
 
     Parameters
     ----------
-    model : model
-        Anything that `as_classifier` takes; it must be differentiable.
-    X : array-like of shape (n, ...)
-        Rows within the bounds.
-    y : array-like of shape (n,)
-        Their labels.
+    model, X, y : model and two array-likes
+        As in `robust_accuracy`.
     norms : sequence of float, default=(1, 2, inf)
         Norms of the balls around each row, from 1 to inf.
     eps : float or sequence of float, default=0.5
         One radius for each norm, or one number, the l2 radius: a linear model with random weights
         loses as much in the other balls.
-    steps : int, default=20
-        Steps of the attack; more make it stronger.
-    restarts : int, default=3
-        Number of attacks; only rows that withstood one are attacked again.
+    steps, restarts : int, default=20 and 3
+        In each norm, as in `robust_accuracy`.
     bounds : (float, float) or None, default=(0.0, 1.0)
-        Smallest and largest value of an input; None: no limit.
+        As in `robust_accuracy`.
     random_state : int, default=0
-        Seed of the random starts; the global random state is neither read nor changed.
+        As in `robust_accuracy`.
 
     Returns
     -------

@@ -202,14 +202,8 @@ class CounterfactualsDataset:
 
         Parameters
         ----------
-        metrics : sequence of str or Metric, optional
-            Which metrics; default: all that can be computed from what is given.
-        reference : array, (X, y), Dataset or Reference, optional
-            Rows that counterfactuals are compared with.
-        model, explainer, other_model : object, optional
-            What some metrics need; see `contrafact.metrics.evaluate`.
-        other_models : sequence of object, default=()
-            Models for the same classes, for instance the same one trained again.
+        metrics, reference, model, explainer, other_model, other_models : object, optional
+            As in `Counterfactuals.evaluate`.
         autoencoder : Autoencoder or str, optional
             A fitted one, or the name of one to fit to the reference, which is done for each file.
 
@@ -220,14 +214,13 @@ class CounterfactualsDataset:
         """
         import pandas as pd
 
-        from ..metrics import Reference, Scores, evaluate
+        from ..metrics import Reference, Scores
 
         tables = []
         for part in self:
             # Detectors are fitted to the reference once.
             reference = None if reference is None else Reference.read(reference, part)
-            scores = evaluate(
-                part,
+            scores = part.evaluate(
                 metrics,
                 reference,
                 model=model,
@@ -261,24 +254,15 @@ class CounterfactualsDataset:
             The file to write.
         most : int, default=200
             How many counterfactuals it shows: where there are more, evenly spaced ones.
-        title : str, optional
-            Title of the page.
-        reference : array, (X, y) or Dataset, optional
-            Reference data, for metrics that need them.
-        constraints : Constraints, optional
-            Limits to check the arrays against.
-        command : str, optional
-            The command that makes the same page again.
+        title, reference, constraints, command : object, optional
+            As in `Counterfactuals.report`.
 
         Returns
         -------
         Path
             The file; see `contrafact.report.write_report`.
         """
-        from ..report import write_report
-
-        return write_report(
-            self.sample(most),
+        return self.sample(most).report(
             path,
             title=title,
             reference=reference,

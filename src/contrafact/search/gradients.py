@@ -10,8 +10,7 @@ import torch
 from torch import Tensor
 
 from ..engine import Tasks
-from ..engine.acceptance import endorse
-from ..engine.oracle import accepts
+from ..engine.acceptance import accepts, endorse
 from ..models.verdict import Verdict, lead, target_value
 from ..numerics import zeroth_order_gradient
 from ..validation import brief

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -21,12 +21,8 @@ from ...data.archives import MAX_BYTES
 from ...data.dataset import as_labels
 from ...deprecation import renamed_value
 from ...engine import Budget, Candidates, Constraints, Counterfactuals, Request, Tags, Tasks
-from ...engine.assembly import Part, assemble
-from ...engine.budget import Meter
-from ...engine.instances import Instances, Modality, read_instances, wrap_model
-from ...engine.isolation import describe_exception, isolate
-from ...engine.limits import Limits
-from ...engine.opening import open_request
+from ...engine.assembly import assemble
+from ...engine.instances import Modality, wrap_model
 from ...engine.progress import row_progress
 from ...engine.provenance import provenance_of
 from ...engine.request import RULES as REQUEST_RULES
@@ -39,11 +35,11 @@ from ...models.verdict import Verdict
 from ...nn.retraining import make_committee
 from ...numerics.differences import RealDifferences
 from ...process_state import keeping_random_numbers
-from ...search.refinement import refiner
 from ...tables import Schema
 from ...validation import Rule, check_parameters
 from .explainer_files import load_explainer, save_explainer
-from .options import search_options
+from .explainer_inputs import read_like_reference, read_reference
+from .part_search import Asked, explain_part
 from .reference_classes import check_classes
 
 #: numbers a method works on at once; larger requests are split, which changes no result
@@ -195,10 +191,7 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
     ) -> None:
         """Read the reference data, and see that the model answers for it."""
         self._check_all_parameters()
-        instances = read_instances(X, "X", modality, self.tags.modalities, schema=schema)
-        if len(instances) == 0:
-            raise ValueError("X is empty; fit needs reference instances.")
-        self._check_channels(instances)
+        instances = read_reference(self, X, modality, schema)
         labels = None if y is None else as_labels(y, "y", len(instances))
         classifier = wrap_model(model, instances)
         instances.check_names(classifier.feature_names, "the model")
@@ -348,31 +341,20 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
         )
         request.check_supported(self.tags.constraints)
         limits = request.feasible_set(self.shape_, self.classifier_)
-        instances = self._read_instances(X)
+        instances = read_like_reference(self, X)
         if limits is not None:
             limits.check_size(len(instances))
         targets = read_targets(target, self.classifier_.classes, len(instances))
         # Last, since a committee may have to be trained.
         request = replace(request, committee=self._find_committee(committee))
         start = time.perf_counter()
-        meter = request.meter(
-            len(instances),
-            self.classifier_.rows_per_verdict,
-            start,
-        )
         n = len(instances)
+        meter = request.meter(n, self.classifier_.rows_per_verdict, start)
         size = max(1, MAX_ELEMENTS // int(np.prod(self.shape_)))
         with row_progress(n, type(self).__name__, show=progress) as advance:
+            asked = Asked(request, instances, targets, limits, meter, advance)
             parts = [
-                self._explain_part(
-                    request,
-                    instances,
-                    targets,
-                    meter,
-                    rows,
-                    advance,
-                    limits,
-                )
+                explain_part(self, asked.take(rows))
                 # No rows are one empty part.
                 for rows in np.split(np.arange(n), range(size, n, size))
             ]
@@ -383,54 +365,6 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
             provenance_of(self, self.classifier_, request),
             seconds=time.perf_counter() - start,
         )
-
-    def _explain_part(
-        self,
-        request: Request,
-        instances: Instances,
-        targets: Array | None,
-        meter: Meter,
-        rows: Array,
-        advance: Callable[[int], None],
-        limits: Limits | None,
-    ) -> Part:
-        """Explain some instances; one whose work raises does not cost the others their result."""
-        part = instances.take(rows)
-        oracle = open_request(
-            request,
-            self.classifier_,
-            part,
-            self._default_target if targets is None else targets[rows],
-            None if limits is None else limits.take(torch.from_numpy(rows)),
-            meter.take(torch.from_numpy(rows)),
-            advance,
-        )
-        searched = oracle.states.pending().to(oracle.question.x.device)
-        pending = searched.nonzero().flatten()
-
-        def search(tasks: Tasks) -> Candidates:
-            candidates = self._explain(self._prepare(tasks))
-            self._check_info(candidates)
-            if request.refinement is None:
-                return candidates
-            refine = refiner(request.refinement, self._real_differences(request))
-            return replace(candidates, x=refine(candidates.tasks, candidates.x))
-
-        def work(positions: Tensor) -> Candidates:
-            tasks = Tasks.start(oracle, pending[positions])
-            if tasks.space is None or tasks.k == 1 or self._option_search() == "own":
-                return search(tasks)
-            return search_options(search, tasks, together=self._option_search() == "together")
-
-        done = isolate(work, len(pending), request.on_error)
-        for position, error in done.exceptions.items():
-            row = pending[position : position + 1]
-            oracle.states.fail(row, describe_exception(error), error)
-        found = [candidates for _, candidates in done.results]
-        if not found:
-            nothing = Tasks.start(oracle, pending[:0])
-            found = [nothing.candidates(nothing.x)]
-        return Part(oracle, part, searched, Candidates.concat(found))
 
     def _real_differences(self, request: Request) -> RealDifferences | None:
         """Return what the reference series show, where a refinement needs it; computed once."""
@@ -455,14 +389,6 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
             name = type(self).__name__
             raise NotFittedError(f"{name} is not fitted; call fit(model, X, y) first.")
 
-    def _check_info(self, candidates: Candidates) -> None:
-        undeclared = set(candidates.info) - set(self.info_keys)
-        if undeclared:
-            raise TypeError(
-                f"{type(self).__name__} reports {', '.join(sorted(undeclared))} in info but does "
-                "not declare it in info_keys."
-            )
-
     def _check_all_parameters(self) -> None:
         values = self.get_params(deep=False)
         for name, spellings in self.old_values.items():
@@ -470,25 +396,3 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
                 values[name] = renamed_value(name, values[name], spellings)
         check_parameters(type(self).__name__, self.rules, values)
         self._check_parameters()
-
-    def _read_instances(self, X: Any) -> Instances:
-        """Read the argument X of `explain`, which has to be like that of `fit`."""
-        instances = read_instances(
-            X,
-            "X",
-            self.modality_,
-            self.tags.modalities,
-            space=self.space_,
-            tables=self.space_ is not None,
-        )
-        if instances.shape != self.shape_:
-            raise ValueError(
-                f"X holds instances of shape {instances.shape}; fit saw {self.shape_}."
-            )
-        instances.check_names(self._names or self.classifier_.feature_names, "fit")
-        return instances
-
-    def _check_channels(self, instances: Instances) -> None:
-        channels = instances.shape[0]
-        if not self.tags.multivariate and instances.modality != "row" and channels > 1:
-            raise ValueError(f"{type(self).__name__} takes one channel only, X has {channels}.")

@@ -147,6 +147,17 @@ class FallbackExplainer(Explainer):
         )
         return FoundGuides(arrays, index)
 
+    def _with_nearest_guide(self, tasks: Tasks) -> Tasks:
+        """Attach `guide` and `guide_index` to every task; those without a guide are refused."""
+        guides = self._find_guides(tasks)
+        has_guide = guides.found[:, 0]
+        tasks.refuse(
+            ~has_guide,
+            "the reference data hold no row that the model puts in the target class",
+        )
+        guided = tasks.attach(guide=guides.x[:, 0], guide_index=guides.index[:, 0])
+        return guided.take(has_guide)
+
     def _convincing_guides(self, tasks: Tasks) -> Tensor | None:
         """Return the mask of the candidates that the committee puts in their class.
 
