@@ -18,13 +18,14 @@ class Chosen:
 
     Parameters
     ----------
-    values : list
-        What there is to choose from.
+    values : sequence
+        What there is to choose from. A tuple is taken for the levels of a column, which frames are
+        made of again and again: what they are converted to is kept.
     positions : array of int, shape (n,)
         Which value stands in each row; -1 where it is missing.
     """
 
-    values: list[Any]
+    values: Sequence[Any]
     positions: Array
 
     def numbers(self) -> Array | None:
@@ -112,9 +113,10 @@ class FrameForm:
             _pandas_values(column, dtype, gap)
             for column, dtype, gap in zip(columns, self.dtypes, gaps, strict=True)
         ]
-        frame = pd.DataFrame(dict(enumerate(values)))
+        # The arrays were made for this frame, so that there is nothing to copy.
+        frame = pd.DataFrame(dict(enumerate(values)), copy=False)
         frame.columns = pd.Index(self.labels)
-        if self.label_names:
+        if self.label_names and tuple(frame.columns.names) != self.label_names:
             frame.columns.names = list(self.label_names)
         if index is not None:
             frame.index = index
@@ -146,21 +148,50 @@ def _pandas_values(column: Array | Chosen, dtype: Any, gap: Any) -> Any:
         gap = np.nan
     if isinstance(column, Chosen):
         # The few values are converted, then repeated: that keeps any type, and is fast.
-        values = pd.Series(
-            [*column.values, gap] if is_missing.any() else column.values, dtype=object
-        )
-        return pd.Series(values.astype(dtype).array.take(column.positions), dtype=dtype)
+        has_gap = bool(is_missing.any())
+        if isinstance(column.values, tuple):
+            values = _levels_of_type(column.values, dtype, gap, has_gap)
+        else:
+            values = _values_of_type(column.values, dtype, gap, has_gap)
+        repeated = values.take(column.positions)
+        return pd.Series(repeated, dtype=dtype) if np.dtype(object) == dtype else repeated
     if dtype.kind == "M":
         moments = pd.DatetimeIndex(_moments(column))
         is_zoned = getattr(dtype, "tz", None) is not None
-        return pd.Series((moments.tz_localize("UTC") if is_zoned else moments).astype(dtype))
+        return (moments.tz_localize("UTC") if is_zoned else moments).astype(dtype).array
     if dtype.kind == "O":
         return pd.Series(_as_objects(column, gap), dtype=object)
     whole = np.rint(column) if dtype.kind in "iub" else column
     if isinstance(dtype, np.dtype):
         return whole.astype(dtype)
-    nullable = pd.Series(pd.array(whole, dtype="Int64" if dtype.kind in "iub" else "Float64"))
-    return nullable.astype(dtype)
+    nullable = pd.array(whole, dtype="Int64" if dtype.kind in "iub" else "Float64")
+    return nullable if nullable.dtype == dtype else nullable.astype(dtype)
+
+
+def _values_of_type(values: Sequence[Any], dtype: Any, gap: Any, has_gap: bool) -> Any:
+    """Convert values to a type of pandas, the gap after them where one is needed."""
+    import pandas as pd
+
+    return pd.Series([*values, gap] if has_gap else list(values), dtype=object).astype(dtype).array
+
+
+#: What levels were converted to: the levels, the type and the gap themselves, and the array. They
+#: are held here so that what has the same address is the same; equal ones may differ, as 1 and
+#: True do.
+_CONVERTED: dict[tuple[int, int, int, bool], tuple[Any, Any, Any, Any]] = {}
+_MOST_CONVERTED = 1000
+
+
+def _levels_of_type(levels: tuple[Any, ...], dtype: Any, gap: Any, has_gap: bool) -> Any:
+    """Convert levels as `_values_of_type` does, once."""
+    key = id(levels), id(dtype), id(gap), has_gap
+    kept = _CONVERTED.get(key)
+    if kept is None:
+        if len(_CONVERTED) >= _MOST_CONVERTED:
+            _CONVERTED.clear()
+        kept = levels, dtype, gap, _values_of_type(levels, dtype, gap, has_gap)
+        _CONVERTED[key] = kept
+    return kept[-1]
 
 
 def _as_objects(column: Array, gap: Any) -> Array:

@@ -325,7 +325,7 @@ def decode_column(codes: Array, column: Column, fixed: FixedValues) -> Array | C
     if column.kind == "fixed":
         return fixed.look_up(column.name, codes)
     if column.levels:
-        return Chosen(list(column.levels), _positions(codes))
+        return Chosen(column.levels, _positions(codes))
     return codes
 
 
