@@ -2,6 +2,7 @@
 
 import os
 import random
+import signal
 import sys
 import tempfile
 import warnings
@@ -13,12 +14,21 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 # Benchmarks keep the secret of their signatures there.
 os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="contrafact-tests-")
 
+# A shell that runs tests in the background ignores Ctrl-C, and so would the commands under test.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 import numpy as np
 import pytest
 import torch
 
 import task_building
 from global_state import changes, snapshot
+
+# Containers often set it; then every worker, and every process that a test starts, compiles all
+# modules of the package and of the tests anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 
 @pytest.fixture(autouse=True)

@@ -10,9 +10,10 @@ What runs where, and why nothing is lost by it:
 - Checks of the base class (refused input, labels, kinds of arrays, failing rows, ...) run in one or
   two cells of every kind of data. They would see the same code again in the others. Which ones and
   why is in the docstring of `contrafact.testing`.
-- Every further setting of a class runs all checks in two cells: on its first kind of data with a
-  model that has gradients, and on its last kind with one that has none. Settings change what the
-  method does, not what it is given; the first setting has met every kind of data by then.
+- Every further setting of a class runs in two cells: on its first kind of data with a model that
+  has gradients, all checks, and on its last kind with one that has none, those that are seen with
+  more than one model. Settings change what the method does, not what it is given; the first setting
+  has met every kind of data by then.
 - The models of a cell are trained once per process, and the checks of a cell share one fit and the
   results of equal requests, where they do not look at the fit itself.
 
@@ -30,7 +31,7 @@ from contrafact.explainers.registry import explainer_classes
 from contrafact.explainers.support import boundary_walk
 from contrafact.testing import CHECKS, check_explainer, plan_checks
 from contrafact.testing.case_models import MODELS, PROTOTYPE_MODELS
-from contrafact.testing.cases import MODALITIES
+from contrafact.testing.cases import MODALITIES, make_case
 
 #: What can differ from model to model, and so has to be seen with every kind of it.
 MODEL_CHECKS = {
@@ -76,8 +77,10 @@ def cells_of_further_settings(cls):
         with_gradients = [pair for pair in pairs if pair[0] in ("torch", "prototype")]
         without = [pair for pair in pairs if pair[0] in ("forest", "prototype")]
         for model, data in dict.fromkeys((with_gradients[0], without[-1])):
-            here = tuple(name for name in CHECKS if CHECKS[name].tables == (data == "table"))
-            yield i, explainer, model, data, here
+            here = [name for name in CHECKS if not CHECKS[name].tables]
+            if model == "forest":
+                here = [name for name in here if CHECKS[name].scope != "one_model"]
+            yield i, explainer, model, data, tuple(here)
 
 
 def all_cells():
@@ -154,10 +157,13 @@ def test_every_check_meets_every_modality(name):
 @pytest.mark.parametrize("name", list(explainer_classes()))
 def test_every_setting_meets_every_check(name):
     cls = explainer_classes()[name]
-    met = {i: (data, set(checks)) for i, _, _, data, checks in cells_of_further_settings(cls)}
+    met = {}
+    for i, _, _, _, checks in cells_of_further_settings(cls):
+        met.setdefault(i, set()).update(checks)
+        assert set(checks) >= MODEL_CHECKS
     assert list(met) == list(range(1, len(cls._get_test_params())))
-    for data, checks in met.values():
-        assert checks == {name for name in CHECKS if CHECKS[name].tables == (data == "table")}
+    everything = {name for name in CHECKS if not CHECKS[name].tables}
+    assert all(checks == everything for checks in met.values())
 
 
 def test_size_of_the_grid():
@@ -165,6 +171,15 @@ def test_size_of_the_grid():
     ids = [cell.id for cell in CELLS if cell.id.startswith("NearestUnlike-")]
     assert len(ids) == 21
     assert len(CHECKS) >= 44
+
+
+def test_one_model_of_tables_has_gradients_and_others_have_none():
+    """Or methods that use gradients would never do so on the table of the checks."""
+    found = {}
+    for model in ("linear", "forest", "callable"):
+        explainer = make_case(model, "table").fit(cf.NearestUnlike())
+        found[model] = explainer.classifier_.differentiable
+    assert found == {"linear": True, "forest": False, "callable": False}
 
 
 def test_every_check_says_what_must_hold():
@@ -238,6 +253,15 @@ class StretchesUnderConstraints(cf.NearestUnlike):
         return replace(result, X_cf=result.X + 1.5 * (result.X_cf - result.X))
 
 
+class AsksBehindTheMeter(cf.NearestUnlike):
+    """Asks the model about more rows than are counted, and charged for."""
+
+    def _explain(self, batch):
+        for _ in range(5):
+            self.classifier_.evaluate(batch.x)
+        return super()._explain(batch)
+
+
 class IgnoresOptions(cf.NearestUnlike):
     """Takes no notice of confidence and of what to do about errors."""
 
@@ -251,6 +275,8 @@ class IgnoresOptions(cf.NearestUnlike):
     [
         (StretchesUnderConstraints, "vacuous_constraints_change_nothing"),
         (StretchesUnderConstraints, "frozen_corner_costs_little"),
+        (AsksBehindTheMeter, "calls_are_the_rows_the_model_saw"),
+        (AsksBehindTheMeter, "budget_of_calls_is_kept"),
         (IgnoresOptions, "already_target_respects_confidence"),
         (IgnoresOptions, "on_error_raise"),
         (DifferentEveryTime, "same_seed_same_result"),

@@ -2,12 +2,13 @@
 
 import numpy as np
 import pandas as pd
-from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from quick_columns import QuickColumns
 
 NUMBERS = ["age", "bmi", "hba1c", "visits"]
 LEVELS = ["sex", "ward", "smokes"]
@@ -46,7 +47,7 @@ TABLE, LABELS = make_table(300)
 def fit_model(kind):
     """A pipeline on the table: "logistic" or "trees"."""
     numbers = make_pipeline(SimpleImputer(), StandardScaler())
-    columns = ColumnTransformer(
+    columns = QuickColumns(
         [("numbers", numbers, NUMBERS), ("levels", OneHotEncoder(), LEVELS)], sparse_threshold=0
     )
     last = {

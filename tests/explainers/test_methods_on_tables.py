@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
@@ -13,6 +12,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import contrafact as cf
 from contrafact.prototypes import GLVQ
+from contrafact.testing.case_models import with_quick_votes
+from quick_columns import QuickColumns
 
 TEXTS = ["sex", "ward", "grade"]
 GROUP = ["insurance_a", "insurance_b", "insurance_c"]
@@ -74,13 +75,16 @@ def make_model(kind, frame, y):
     scaled = make_pipeline(SimpleImputer(), StandardScaler())
     prepare = {"logistic": scaled, "forest": SimpleImputer(), "boosting": "passthrough"}[kind]
     encoder = OneHotEncoder(sparse_output=False)
-    columns = ColumnTransformer([("texts", encoder, TEXTS), ("numbers", prepare, numbers)])
+    columns = QuickColumns([("texts", encoder, TEXTS), ("numbers", prepare, numbers)])
     last = {
         "logistic": LogisticRegression(max_iter=1000),
         "forest": RandomForestClassifier(20, max_depth=8, random_state=0),
         "boosting": HistGradientBoostingClassifier(max_iter=30, random_state=0),
     }[kind]
-    return make_pipeline(columns, last).fit(frame, y)
+    pipeline = make_pipeline(columns, last).fit(frame, y)
+    if kind == "forest":
+        with_quick_votes(last)
+    return pipeline
 
 
 @pytest.fixture(scope="module")

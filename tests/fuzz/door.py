@@ -1,9 +1,12 @@
 """Door: a public callable with right arguments to start from, and what is known of them."""
 
 import inspect
+import os
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from result_checks import no_complaints
@@ -55,3 +58,18 @@ DOORS: dict[str, Door] = {}
 def door(name, call, base=dict, **known):
     """Add a door."""
     DOORS[name] = Door(name, call, base, **known)
+
+
+def in_own_folder(call):
+    """Make a call in a folder of its own, where it may write."""
+
+    def inside(**given):
+        before = Path.cwd()
+        with tempfile.TemporaryDirectory() as folder:
+            os.chdir(folder)
+            try:
+                return call(**given)
+            finally:
+                os.chdir(before)
+
+    return inside

@@ -11,7 +11,7 @@ import scale_doors  # noqa: F401, its doors are added
 import torch
 from door import DOORS as DOORS
 from door import Door as Door
-from door import door
+from door import door, in_own_folder
 from PIL import Image
 from result_checks import (
     check_request,
@@ -927,8 +927,9 @@ door(
 door("report.plot_audit", report.plot_audit, lambda: {"audit": _audit()}, weight=0.05)
 door(
     "report.write_audit",
-    report.write_audit,
+    in_own_folder(report.write_audit),
     lambda: {"audit": _ranking(), "path": "audit.html"},
+    signature=report.write_audit,
     weight=0.05,
 )
 door(

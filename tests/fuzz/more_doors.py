@@ -1,35 +1,18 @@
 """Doors of results, of files, and of what authors of methods and metrics use."""
 
-import os
 import tempfile
 from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
 import torch
-from door import door
+from door import door, in_own_folder
 from result_checks import check_finite, check_made_result, check_rows
 from samples import SERIES, TARGET, X, Y, planted, result, row_model, scores, tasks, tensor
 from sklearn.linear_model import LogisticRegression
 
 import contrafact as cf
 from contrafact import benchmark, metrics, models, nn, numerics, report, search, testing
-
-
-def in_own_folder(call):
-    """Make a call in a folder of its own, where it may write."""
-
-    def inside(**given):
-        before = Path.cwd()
-        with tempfile.TemporaryDirectory() as folder:
-            os.chdir(folder)
-            try:
-                return call(**given)
-            finally:
-                os.chdir(before)
-
-    return inside
-
 
 # Results.
 LABELS = ("labels", "cf_labels", "target", "classes")

@@ -9,7 +9,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
 import contrafact as cf
-from contrafact.engine.oracle import CLEAR_MARGIN
+from contrafact.engine.acceptance import CLEAR_MARGIN
 
 PROBLEMS = [
     (data, model) for data in ("ItalyPowerDemand", "digits") for model in ("linear", "forest")

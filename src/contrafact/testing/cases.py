@@ -80,7 +80,10 @@ class Case:
     _fitted_state: dict[str, Any] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
-    _results: dict[str, Counterfactuals] = field(
+    _results: dict[str, tuple[Counterfactuals, int]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    _shared: dict[str, Classifier] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
@@ -130,14 +133,11 @@ class Case:
         if shared and self._fitted_state:
             vars(explainer).update(self._fitted_state)
             return explainer
-        explainer.fit(
-            classifier or self.classifier(),
-            self.X_reference,
-            self.y_reference,
-            modality=self.modality,
-        )
+        classifier = classifier or self.classifier()
+        explainer.fit(classifier, self.X_reference, self.y_reference, modality=self.modality)
         if shared:
             self._fitted_state.update(vars(explainer))
+            self._shared["classifier"] = classifier
         return explainer
 
     def explain(self, explainer: Any, **options: Any) -> Counterfactuals:
@@ -155,10 +155,33 @@ class Case:
         Counterfactuals
             The result, shared between checks: not to be written to.
         """
+        result, _ = self.explain_counted(explainer, **options)
+        return result
+
+    def explain_counted(self, explainer: Any, **options: Any) -> tuple[Counterfactuals, int]:
+        """Explain as `explain` does; count the rows that the model saw meanwhile.
+
+        Parameters
+        ----------
+        explainer : Explainer
+            The explainer; it is fitted first.
+        **options : object
+            Options of `Explainer.explain`.
+
+        Returns
+        -------
+        result : Counterfactuals
+            The result, shared between checks: not to be written to.
+        seen : int
+            Rows that the model evaluated for it.
+        """
         request = str({name: _in_full(value) for name, value in options.items()})
         self.fit(explainer)
         if request not in self._results:
-            self._results[request] = explainer.explain(self.X, **options)
+            classifier = self._shared["classifier"]
+            before = classifier.rows_evaluated
+            result = explainer.explain(self.X, **options)
+            self._results[request] = result, classifier.rows_evaluated - before
         return self._results[request]
 
     def relabeled(self, labels: Array) -> Case:

@@ -68,6 +68,8 @@ def check_internal_batch_does_not_matter(explainer: Explainer, case: Case) -> No
 @check("every_model")
 def check_same_seed_same_result(explainer: Explainer, case: Case) -> None:
     """Check that the same request with the same seed gives the same arrays, bit by bit."""
+    # Both by the same explainer: a result that is shared was made by another copy of it, which may
+    # have been asked as often as this one.
     case.fit(explainer)
     first = explainer.explain(case.X, random_state=5)
     second = explainer.explain(case.X, random_state=5)

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from ..models.classifier import Array
+from .case_models import with_quick_votes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -95,34 +96,32 @@ def train_on_table(model_kind: str, frame: pd.DataFrame, y: Array) -> Any:
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
 
+    # A quick first step, since the checks ask some ten thousand times: the usual one of
+    # scikit-learn takes several milliseconds a call. The pipeline has a twin only with one code
+    # per level.
     if model_kind == "linear":
-        return make_pipeline(_columns(), LogisticRegression(max_iter=500)).fit(frame, y)
-    # Without gradients nothing looks into the pipeline, so a quick first step serves.
+        first_step = FrameNumbers(one_hot=True)
+        return make_pipeline(first_step, LogisticRegression(max_iter=500)).fit(frame, y)
     if model_kind == "forest":
         forest = RandomForestClassifier(15, random_state=0, n_jobs=1)
-        return make_pipeline(FrameNumbers(), forest).fit(frame, y)
+        pipeline = make_pipeline(FrameNumbers(), forest).fit(frame, y)
+        with_quick_votes(forest)
+        return pipeline
     quick = make_pipeline(FrameNumbers(), LogisticRegression(max_iter=2000)).fit(frame, y)
     return AskedInUnits(quick, {})
 
 
-def _columns() -> Any:
-    """Make the usual first step of a pipeline: one code per level, scaled numbers."""
-    from sklearn.compose import ColumnTransformer
-    from sklearn.impute import SimpleImputer
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import OneHotEncoder, StandardScaler
-
-    return ColumnTransformer(
-        [
-            ("levels", OneHotEncoder(handle_unknown="ignore"), _LEVELS),
-            ("numbers", make_pipeline(SimpleImputer(), StandardScaler()), _NUMBERS),
-            ("flags", "passthrough", _FLAGS),
-        ]
-    )
-
-
 class FrameNumbers(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # has no types
-    """Turn a frame into numbers: ranks of levels, missing values by the mean of their column."""
+    """Turn a frame into numbers; missing ones become the mean of their column.
+
+    Parameters
+    ----------
+    one_hot : bool, default=False
+        Whether a level becomes a column that is 1 where it stands; otherwise levels become ranks.
+    """
+
+    def __init__(self, one_hot: bool = False) -> None:
+        self.one_hot = one_hot
 
     def fit(self, frame: pd.DataFrame, y: Array | None = None) -> FrameNumbers:
         """Learn levels, means and spreads."""
@@ -130,6 +129,8 @@ class FrameNumbers(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # ha
         numbers = frame[_NUMBERS].astype(np.float64)
         self.mean_ = numbers.mean().to_numpy()
         self.spread_ = numbers.std().to_numpy()
+        if self.one_hot:  # so that the checks see models with the names of columns and without
+            self.feature_names_in_ = np.asarray(frame.columns, dtype=object)
         return self
 
     def transform(self, frame: pd.DataFrame) -> Array:
@@ -138,9 +139,14 @@ class FrameNumbers(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # ha
         scaled = (np.column_stack(numbers) - self.mean_) / self.spread_
         flags = [frame[name].to_numpy(np.float64) for name in _FLAGS]
         ranks = [
-            [levels.index(value) if value in levels else -1 for value in frame[name]]
+            np.array([levels.index(value) if value in levels else -1 for value in frame[name]])
             for name, levels in self.levels_.items()
         ]
+        if self.one_hot:
+            sizes = map(len, self.levels_.values())
+            ranks = [
+                rank[:, None] == np.arange(size) for rank, size in zip(ranks, sizes, strict=True)
+            ]
         return np.column_stack([np.nan_to_num(scaled), *flags, *ranks])
 
 
