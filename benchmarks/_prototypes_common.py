@@ -30,6 +30,7 @@ LOADERS = {
 PAGE_TITLES = (
     "Accuracy",
     "Defaults, and other libraries, on 13 data sets",
+    "Defaults on sets that had no part in their choice",
     "MedianLVQ",
     "Fit and predict time, memory",
 )

@@ -24,6 +24,9 @@ MAX_ROWS = 400
 TABLES = ("iris", "wine", "breast cancer", "digits")
 BUNDLED = ("GunPoint", "ItalyPowerDemand", "ArrowHead")
 ARCHIVE = ("TwoLeadECG", "MoteStrain", "CBF", "Coffee", "ECG200", "Chinatown")
+#: sets that have no part in the choice of defaults
+UNSEEN_BUNDLED = ("OSULeaf", "BasicMotions")
+UNSEEN_ARCHIVE = ("Lightning7", "Epilepsy", "FordA_subset", "FordB_subset")
 
 
 # --- data ----------------------------------------------------------------------------------------
@@ -38,7 +41,7 @@ def load_set(name: str, folder: Path) -> tuple[Any, Any]:
         datasets = importlib.import_module("sklearn.datasets")
         X, y = getattr(datasets, f"load_{name.replace(' ', '_')}")(return_X_y=True)
     else:
-        if name in BUNDLED:
+        if name in BUNDLED + UNSEEN_BUNDLED:
             data = importlib.import_module("contrafact").load_dataset(name)
             parts = [(data.X_train, data.y_train), (data.X_test, data.y_test)]
         else:

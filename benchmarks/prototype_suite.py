@@ -5,7 +5,8 @@
 `folder` holds .npz files of the UCR/UEA archive (X_train, y_train, X_test, y_test); other sets come
 with scikit-learn and aeon. Each library has a virtual environment of its own and all see the same
 folds and standardized rows. Answers are kept in build/prototype_suite.jsonl, so a stopped run goes
-on where it was; every run writes one section of benchmarks/results/prototypes.md.
+on where it was; every run writes its sections of benchmarks/results/prototypes.md: one of these 13
+sets, one of sets that have no part in the choice.
 """
 
 from __future__ import annotations
@@ -30,21 +31,42 @@ from _prototypes_suite import (
     BUNDLED,
     N_SEEDS,
     TABLES,
+    UNSEEN_ARCHIVE,
+    UNSEEN_BUNDLED,
     Worker,
     write_set,
 )
-from _prototypes_suite_page import write_page
+from _prototypes_suite_page import write_page, write_unseen
 
 HERE = Path(__file__).parent
 BUILD = HERE.parent / "build"
 RECORDS = BUILD / "prototype_suite.jsonl"
 #: options to choose from, by model; the first are those of version 0.1
-CHOICES: dict[str, list[dict[str, float]]] = {
+CHOICES: dict[str, list[dict[str, float | str]]] = {
     "GLVQ": [{"beta": 1.5}, {"beta": 10}, {"beta": 20}, {"steepness": 5}, {"steepness": 8}],
-    "GRLVQ": [{"beta": 1.5}, {"beta": 10}, {"steepness": 5}],
-    "GMLVQ": [{"beta": 1.5}, {"steepness": 1}, {"steepness": 2}],
+    "GRLVQ": [
+        {"beta": 1.5, "metric_learning_rate": 0.1},
+        {"beta": 10, "metric_learning_rate": 0.1},
+        {"steepness": 5, "metric_learning_rate": 0.1},
+        {"steepness": 5},
+    ],
+    "GMLVQ": [
+        {"beta": 1.5, "metric_learning_rate": 0.1},
+        {"steepness": 2, "metric_learning_rate": 0.1},
+        {"steepness": 1},
+        {"steepness": 1.5},
+        {"steepness": 2},
+    ],
     "RSLVQ": [{"softness": 0.2}, {"softness": 0.1}, {"softness": 0.4}],
     "CELVQ": [{"softness": 0.2}, {"softness": 0.1}, {"softness": 0.4}],
+    "MedianLVQ": [
+        {"beta": 7},
+        {"beta": 15},
+        {"steepness": 3},
+        {"steepness": 3.5},
+        {"steepness": 5},
+        {"objective": "rslvq"},
+    ],
 }
 #: libraries that have a model
 LIBRARIES = {
@@ -53,22 +75,28 @@ LIBRARIES = {
     "GRLVQ": ("contrafact", "prosemble"),
     "RSLVQ": ("contrafact", "prosemble"),
     "CELVQ": ("contrafact", "prosemble"),
+    "MedianLVQ": ("contrafact",),
 }
 
 
 def make_jobs(part: str, models: list[str], names: list[str]) -> Iterator[dict[str, Any]]:
     """Return what to fit, one seed after another: a run that is stopped has seen every set."""
     is_choice = part == "choice"
-    for seed, model, name in product(range(1 if is_choice else N_SEEDS), models, names):
+    for seed, model, name in product(range(N_SEEDS), models, names):
         base = {"model": model, "data": name, "seed": seed, "inner": is_choice}
         ours = {**base, "library": "contrafact"}
         if is_choice:
             for per_class, options in product((3, 1), CHOICES[model]):
                 yield {**ours, "per_class": per_class, "options": options}
             continue
+        before = CHOICES[model][0]
+        if part == "unseen":
+            if "beta" in before:
+                for per_class, options in product((3, 1), (before, {})):
+                    yield {**ours, "per_class": per_class, "options": options}
+            continue
         for library in LIBRARIES[model]:
             yield {**base, "library": library, "per_class": 3, "options": {}}
-        before = CHOICES[model][0]
         if "beta" in before:
             for per_class, options in ((3, before), (1, before), (1, {})):
                 yield {**ours, "per_class": per_class, "options": options}
@@ -107,32 +135,35 @@ def main() -> None:
     """Run what is missing and write the page."""
     parser = make_parser(__doc__)
     parser.add_argument("--data", type=Path, help="folder of archive sets; without: the others")
-    parser.add_argument("--part", choices=["choice", "comparison", "page"], help="one part only")
+    parts = ["choice", "comparison", "unseen"]
+    parser.add_argument("--part", choices=parts, help="one part only")
+    parser.add_argument("--page", action="store_true", help="measure nothing, write the page")
     parser.add_argument("--models", nargs="+", default=list(CHOICES), choices=list(CHOICES))
     parser.add_argument("--seeds", nargs="+", type=int, default=list(range(N_SEEDS)))
     parser.add_argument("--libraries", nargs="+", default=["contrafact", "prosemble", "sklvq"])
     parser.add_argument("--prosemble", default=str(HERE / ".venv-prosemble/bin/python"))
     parser.add_argument("--sklvq", default=str(HERE / ".venv-sklvq/bin/python"))
     args = parser.parse_args()
-    names = [*TABLES, *BUNDLED, *(ARCHIVE if args.data else ())]
+    seen = [*TABLES, *BUNDLED, *(ARCHIVE if args.data else ())]
+    unseen = [*UNSEEN_BUNDLED, *(UNSEEN_ARCHIVE if args.data else ())]
     (BUILD / "prototype_suite").mkdir(parents=True, exist_ok=True)
-    for name in names:
-        path = BUILD / "prototype_suite" / f"{name}.npz"
-        if not path.exists():
-            write_set(name, args.data, path)
     pythons = {"contrafact": sys.executable, "prosemble": args.prosemble, "sklvq": args.sklvq}
-    for part in ("choice", "comparison"):
-        if args.part in (None, part):
-            jobs = make_jobs(part, args.models, names)
-            run(
-                (
-                    job
-                    for job in jobs
-                    if job["seed"] in args.seeds and job["library"] in args.libraries
-                ),
-                pythons,
-            )
-    write_page(read_records(), CHOICES)
+    chosen = [part for part in parts if args.part in (None, part)]
+    for part in [] if args.page else chosen:
+        names = unseen if part == "unseen" else seen
+        for name in names:
+            path = BUILD / "prototype_suite" / f"{name}.npz"
+            if not path.exists():
+                write_set(name, args.data, path)
+        jobs = make_jobs(part, args.models, names)
+        run(
+            (job for job in jobs if job["seed"] in args.seeds and job["library"] in args.libraries),
+            pythons,
+        )
+    if chosen != ["unseen"]:
+        write_page(read_records(), CHOICES, seen)
+    if "unseen" in chosen:
+        write_unseen(read_records(), CHOICES, unseen)
 
 
 if __name__ == "__main__":
