@@ -24,7 +24,7 @@ from .dissimilarity import (
     nearest_by_dtw,
 )
 from .estimator import Array, Counts, PrototypeClassifier, generator
-from .median_inputs import given_samples, search_columns
+from .median_inputs import given_samples, search_columns, search_cost
 from .median_twin import median_twin
 from .option_rules import BAND, CALLBACKS, CLASS_WEIGHT, COUNTS, EPOCHS, NAMED, SEED
 from .temperature import likely_temperature
@@ -34,12 +34,6 @@ if TYPE_CHECKING:
     from .swap import SwapSearch
     from .swap_columns import Columns
     from .swap_costs import Cost
-
-
-#: T of "rslvq", in units of the mean d⁺ at the start
-START_SOFTNESS = 0.3
-#: least such root that counts: a start that hardly tells classes apart would make β far too large
-LEAST_START = 0.05
 
 
 class MedianLVQ(PrototypeClassifier):
@@ -223,7 +217,7 @@ class MedianLVQ(PrototypeClassifier):
         self
             The fitted object.
         """
-        from .swap_costs import RSLVQCost
+        from .swap_costs import RSLVQCost, SigmoidCost
         from .swap_start import several_starts
 
         self._check_options()
@@ -246,7 +240,10 @@ class MedianLVQ(PrototypeClassifier):
             given = given_samples(self, initial_prototypes, X, t, kept)
             place = order.argsort()
             starts = [np.sort(place[given])]
-        cost = self._make_cost(columns, labels, weights, starts[0])
+        cost = search_cost(self, columns, labels, weights, starts[0])
+        self.__dict__.pop("beta_", None)  # of an earlier fit
+        if isinstance(cost, SigmoidCost):
+            self.beta_ = cost.slope
         search = self._run(columns, labels, cost, starts)
         chosen = order[search.indices]
         self._store_prototypes(X, t, kept, chosen)
@@ -277,28 +274,6 @@ class MedianLVQ(PrototypeClassifier):
         rows = TrainingRows(X, t, weight).balanced(self.class_weight, self.classes_)
         assert rows.weight is not None
         return rows.weight
-
-    def _make_cost(self, columns: Columns, labels: Array, weights: Array, start: Array) -> Cost:
-        """Return the cost of the objective; its β or T are in units of what the start gives."""
-        from .swap_costs import GLVQCost, RSLVQCost, SigmoidCost
-        from .swap_start import nearest_starts
-
-        self.__dict__.pop("beta_", None)  # of an earlier fit
-        if self.objective == "glvq":
-            return GLVQCost(weights, self.margin)
-        own, other = nearest_starts(columns, labels, start)
-        if self.objective == "rslvq":
-            temperature = self.temperature
-            if temperature is None:
-                temperature = START_SOFTNESS * float(np.average(own, weights=weights)) or 1.0
-            return RSLVQCost(weights, temperature)
-        beta = self.beta
-        if beta is None:
-            total = np.maximum(own + other, np.finfo(float).tiny)
-            mean_square = np.average(((own - other) / total) ** 2, weights=weights)
-            beta = self.steepness / max(float(np.sqrt(mean_square)), LEAST_START)
-        self.beta_ = float(beta)
-        return SigmoidCost(weights, self.beta_, self.margin)
 
     def _run(
         self,

@@ -1,4 +1,4 @@
-"""What Median LVQ reads: dissimilarities to search in, and samples to start from."""
+"""What Median LVQ searches with: dissimilarities, samples to start from, and the cost."""
 
 from __future__ import annotations
 
@@ -14,6 +14,13 @@ from .user_data import Array
 if TYPE_CHECKING:
     from .median import MedianLVQ
     from .swap_columns import Columns
+    from .swap_costs import Cost
+
+#: T of "rslvq", in units of the mean d⁺ at the start
+START_SOFTNESS = 0.3
+#: least root mean square of μ at the start that counts: a start that hardly tells classes apart
+#: would make β far too large
+LEAST_START = 0.05
 
 
 def search_columns(model: MedianLVQ, X: Array, kept: Array, order: Array) -> Columns:
@@ -129,3 +136,49 @@ def _nearest(model: MedianLVQ, given: Any, X: Array, t: Array) -> Array:
     points, owner = model._check_pair(given, "initial_prototypes")
     d = model._dissimilarities(X, points)
     return np.asarray(np.where(t[:, None] == owner, d, np.inf).argmin(0))
+
+
+def search_cost(
+    model: MedianLVQ,
+    columns: Columns,
+    labels: Array,
+    weights: Array,
+    start: Array,
+) -> Cost:
+    """Return the cost of the objective; defaults of β and T are in units of what the start gives.
+
+    Parameters
+    ----------
+    model : MedianLVQ
+        The model, which names the objective.
+    columns : Columns
+        Dissimilarities of the samples, which are sorted by class.
+    labels : int array of shape (n,)
+        Class of each sample.
+    weights : array of shape (n,)
+        Weight of each sample.
+    start : int array of shape (K,)
+        Positions of the samples to start from.
+
+    Returns
+    -------
+    Cost
+        What to minimize.
+    """
+    from .swap_costs import GLVQCost, RSLVQCost, SigmoidCost
+    from .swap_start import nearest_starts
+
+    if model.objective == "glvq":
+        return GLVQCost(weights, model.margin)
+    own, other = nearest_starts(columns, labels, start)
+    if model.objective == "rslvq":
+        temperature = model.temperature
+        if temperature is None:
+            temperature = START_SOFTNESS * float(np.average(own, weights=weights)) or 1.0
+        return RSLVQCost(weights, temperature)
+    beta = model.beta
+    if beta is None:
+        total = np.maximum(own + other, np.finfo(float).tiny)
+        mean_square = np.average(((own - other) / total) ** 2, weights=weights)
+        beta = model.steepness / max(float(np.sqrt(mean_square)), LEAST_START)
+    return SigmoidCost(weights, float(beta), model.margin)
