@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import product
 from typing import Any
 
@@ -57,6 +58,16 @@ def verdict(ours: Array, other: Array) -> str:
     if difference.mean() > margin + 1e-9:
         return "ahead"
     return "level" if difference.mean() >= -margin - 1e-9 else "**behind**"
+
+
+def tally(verdicts: list[str]) -> str:
+    """Count the verdicts, and say what chance alone would give."""
+    count = Counter(each.strip("*") for each in verdicts)
+    return (
+        f"Of {len(verdicts)} comparisons {count['ahead']} are ahead, {count['level']} level and "
+        f"{count['behind']} behind. Where two models are equally good, chance alone puts about one "
+        "in six behind by more than a standard error."
+    )
 
 
 Options = dict[str, float | str]
@@ -160,6 +171,7 @@ def write_check(page: SectionedPage, found: Records, choices: dict[str, list[Opt
         "",
     )
     page.table("model", "per class", "data", "0.1", "today", "difference", "folds", "")
+    verdicts = []
     for model, options in choices.items():
         for per_class in (3, 1):
             asked = {"model": model, "inner": False, "library": "contrafact"}
@@ -171,6 +183,7 @@ def write_check(page: SectionedPage, found: Records, choices: dict[str, list[Opt
                     continue
                 n = min(len(today[name]), len(before[name]))
                 a, b = today[name][:n], before[name][:n]
+                verdicts.append(verdict(a, b))
                 page.row(
                     model,
                     per_class,
@@ -179,9 +192,9 @@ def write_check(page: SectionedPage, found: Records, choices: dict[str, list[Opt
                     f"{a.mean():.3f}",
                     f"{(a - b).mean():+.3f} ± {error(a - b):.3f}",
                     n,
-                    verdict(a, b),
+                    verdicts[-1],
                 )
-    page.add("")
+    page.add("", tally(verdicts), "")
 
 
 def write_comparison(page: SectionedPage, found: Records) -> None:
@@ -197,6 +210,7 @@ def write_comparison(page: SectionedPage, found: Records) -> None:
     )
     libraries = ("contrafact", "prosemble", "sklvq")
     page.table("model", "data", "peer", "ours", "theirs", "difference", "folds", "", "time")
+    verdicts = []
     for model, peer in product(("GLVQ", "GRLVQ", "GMLVQ", "RSLVQ", "CELVQ"), libraries[1:]):
         asked = {"model": model, "inner": False, "per_class": 3, "options": {}}
         ours = found.scores(**asked, library="contrafact")
@@ -205,6 +219,7 @@ def write_comparison(page: SectionedPage, found: Records) -> None:
         for name in [each for each in ours if each in theirs]:
             n = min(len(ours[name]), len(theirs[name]))
             a, b = ours[name][:n], theirs[name][:n]
+            verdicts.append(verdict(a, b))
             page.row(
                 model,
                 name,
@@ -213,6 +228,7 @@ def write_comparison(page: SectionedPage, found: Records) -> None:
                 f"{b.mean():.3f}",
                 f"{(a - b).mean():+.3f} ± {error(a - b):.3f}",
                 n,
-                verdict(a, b),
+                verdicts[-1],
                 f"{seconds[peer][name] / seconds['contrafact'][name]:.1f}",
             )
+    page.add("", tally(verdicts))
