@@ -303,6 +303,16 @@ def test_batch_equals_loop(cnn, radius):
     assert (difference < 1e-4).sum() >= len(images) - 1
 
 
+def test_a_row_without_guides_does_not_change_the_others(cnn):
+    known = cnn.predict(X_TRAIN) != 9  # no reference row of this class
+    svce = cf.SVCE(norm=2, n_iter=20, restarts=5).fit(cnn, X_TRAIN[known], Y_TRAIN[known])
+    images = X[cnn.predict(X) != 9][:6]
+    target = np.where(cnn.predict(images) == 3, 5, 3)
+    alone = svce.explain(images[:5], target=target[:5])
+    beside = svce.explain(images, target=[*target[:5], 9])
+    np.testing.assert_array_equal(beside.X_cf[:5], alone.X_cf)
+
+
 def test_k_counterfactuals_differ(cnn):
     result = fitted(cnn, radius=1.5, **QUICK).explain(X[:4], k=3)
     delta = result.delta.reshape(4, 3, -1)

@@ -53,9 +53,10 @@ class SVCE(FallbackExplainer):
     `RobustTrainer`). Series and rows work as well as images. In tables numbers move; where that
     does not do, single levels of categories are exchanged before, the one that helps most first.
 
-    The automatic radius starts on the line to the nearest unlike neighbor. Models without gradients
-    are asked for few finite differences from there; where the answers are steps without a slope,
-    the instance stays on the line, reported in `info["fallback"]`.
+    The automatic radius starts on the line to the nearest unlike neighbor, at reference rows of the
+    class that differ from it, and at random points. Models without gradients are asked for few
+    finite differences from the line; where the answers are steps without a slope, the instance
+    stays on it, reported in `info["fallback"]`.
 
     Parameters
     ----------
@@ -213,8 +214,14 @@ class SVCE(FallbackExplainer):
         # Finite differences are too dear for a race.
         optimizer = "afw" if self.optimizer == "auto" and not exact else self.optimizer
         race = BallRace(self._search, optimizer, self.n_iter, self.restarts)
-        guides = self._start_guides(tasks, 1) if optimizer == "auto" else None
-        guide = None if guides is None else guides[:, 0]
+        x_cf = torch.empty_like(tasks.x)
+        for which, guides in self._by_guides(tasks, 1 if optimizer == "auto" else 0):
+            guide = None if guides is None else guides[:, 0]
+            x_cf[which] = self._race(race, tasks.take(which), ball.take(which), guide)
+        return x_cf, torch.zeros_like(tasks.rank, dtype=torch.bool)
+
+    def _race(self, race: BallRace, tasks: Tasks, ball: Ball, guide: Tensor | None) -> Tensor:
+        """Race within balls; where no run reaches the class, go on from a smaller ball's answer."""
         found = race.run(tasks, ball, guide, tasks.confidence)
         missed = ~found.reached
         if guide is not None and bool(missed.any()):
@@ -223,21 +230,24 @@ class SVCE(FallbackExplainer):
                 which,
                 self._from_smallest(tasks.take(which), ball.take(which), found.take(which)),
             )
-        return found.x_cf, torch.zeros_like(tasks.rank, dtype=torch.bool)
+        return found.x_cf
 
-    def _start_guides(self, tasks: Tasks, k: int) -> Tensor | None:
-        """Return k instances of the class (n, k, *shape), if there is one for every task.
+    def _by_guides(self, tasks: Tasks, k: int) -> list[tuple[Tensor, Tensor | None]]:
+        """Find k instances of the class for each task, to start from.
 
-        The first is the nearest one; it also takes the place of those that are missing.
+        Returns the positions of the tasks that have any, with instances (m, k, *shape), the nearest
+        first and in the place of those that are missing; then the other positions, with None.
         """
-        if tasks.space is not None:
-            return None
-        guides = self._find_guides(tasks, k)
-        if not bool(guides.found[:, 0].all()):
-            return None
-        missing = ~guides.found
-        guides.x[missing] = guides.x[:, :1].expand_as(guides.x)[missing]
-        return guides.x
+        position = torch.arange(len(tasks), device=tasks.row.device)
+        if k == 0 or tasks.space is not None:
+            return [(position, None)]
+        target = self.classifier_.classes[tasks.target.cpu().numpy()]
+        x, index = self.guide_.guide(tasks.x, target, k, confidence=tasks.confidence)
+        missing = index < 0
+        x[missing] = x[:, :1].expand_as(x)[missing]
+        none = missing[:, 0]
+        parts = [(position[~none], x[~none]), (position[none], None)]
+        return [(which, found) for which, found in parts if len(which)]
 
     def _from_smallest(self, tasks: Tasks, ball: Ball, found: Found) -> Found:
         """Start again from the answer of a smaller ball, where there is one."""
@@ -333,10 +343,17 @@ class SVCE(FallbackExplainer):
         model = self._search.gradient(tasks)
         descent = BallDescent(model, self.optimizer, self.n_iter, self.restarts)
         n_others = sum(run.start == "guide" for run in descent.runs(ball.p))
-        guides = self._start_guides(tasks, 1 + n_others) if n_others else None
-        # The best so far lies on the line to the nearest.
-        others = None if guides is None else guides[:, 1:]
-        best, found = descent.run(tasks, ball, best, radius, others)
+        found = radius.clone()
+        for which, guides in self._by_guides(tasks, 1 + n_others if n_others else 0):
+            # The best so far lies on the line to the nearest.
+            others = None if guides is None else guides[:, 1:]
+            best[which], found[which] = descent.run(
+                tasks.take(which),
+                ball.take(which),
+                best[which],
+                radius[which],
+                others,
+            )
         won = (found < radius).nonzero().flatten()
         fallback[won] = False
         if len(won):
