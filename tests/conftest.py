@@ -7,9 +7,9 @@ import sys
 import tempfile
 import warnings
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ["OMP_NUM_THREADS"] = "1"
 # Without it numba's thread pool, started by aeon, gives torch two threads in the middle of a test.
-os.environ.setdefault("NUMBA_NUM_THREADS", "1")
+os.environ["NUMBA_NUM_THREADS"] = "1"
 os.environ.setdefault("MPLBACKEND", "Agg")
 # Benchmarks keep the secret of their signatures there.
 os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="contrafact-tests-")

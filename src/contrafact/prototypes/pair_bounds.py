@@ -13,9 +13,8 @@ from typing_extensions import Self
 MAX_NUMBERS = 2**22
 #: steps to the maximum of a dual: enough for all digits where every step only halves the bracket
 MAX_STEPS = 60
-#: it is reached where the slope is less than this share of that at 0; the value of the maximum then
-#: has the square of it as its error
-FLAT = 1e-8
+#: it is reached where a further step would raise the squared distance by less than this share
+GAIN = 1e-12
 
 
 @dataclass(frozen=True)
@@ -154,14 +153,17 @@ class PairBounds:
         Tensor of shape (n, pairs)
             l2 distances.
         """
-        curvature, axes = torch.linalg.eigh(self.metric[j] - self.metric[k])
-        parts = []
-        for rows in torch.arange(len(d)).split(max(1, MAX_NUMBERS // curvature.numel())):
-            steep = slope[rows]
-            g = torch.einsum("npd,pde->npe", steep[:, j] - steep[:, k], axes)
-            r = d[rows][:, j] - d[rows][:, k] + lead
-            parts.append(quadratic_distance(curvature, g, r))
-        return torch.cat(parts)
+        n_features = slope.shape[2]
+        found = d.new_empty(len(d), len(j))
+        for pairs in torch.arange(len(j)).split(max(1, MAX_NUMBERS // n_features**2)):
+            a, b = j[pairs], k[pairs]
+            curvature, axes = torch.linalg.eigh(self.metric[a] - self.metric[b])
+            for rows in torch.arange(len(d)).split(max(1, MAX_NUMBERS // curvature.numel())):
+                steep = slope[rows]
+                g = torch.einsum("npd,pde->npe", steep[:, a] - steep[:, b], axes)
+                r = d[rows][:, a] - d[rows][:, b] + lead
+                found[rows[:, None], pairs] = quadratic_distance(curvature, g, r)
+        return found
 
 
 def quadratic_distance(curvature: Tensor, g: Tensor, r: Tensor) -> Tensor:
@@ -214,14 +216,17 @@ def _level(s: Tensor, squares: Tensor, r: Tensor, low: Tensor, high: Tensor) -> 
         pull = squares * share
         h = 2 * pull.sum(1) - (pull * share * s).sum(1)
         found[rows] = rho
-        left = ((h - r).abs() > FLAT * r).nonzero().flatten()
+        fall = 2 * rho * (pull * share.square()).sum(1)
+        step = rho - h * (1 - h / r) / fall
+        # The squared distance is (r − Σ pull)/ρ, its slope in ρ is (h − r)/ρ².
+        gain = (h - r) * (step - rho) / rho
+        is_done = gain.abs() <= GAIN * (r - pull.sum(1)).abs()
+        left = (~is_done).nonzero().flatten()
         if len(left) == 0:
             break
         above = h > r
         low = torch.where(above, rho, low)
         high = torch.where(above, high, rho)
-        fall = 2 * rho * (pull * share.square()).sum(1)
-        step = rho - h * (1 - h / r) / fall
         inside = (step > low) & (step < high)
         rho = torch.where(inside, step, (low + high) / 2)
         rows, s, squares, r = rows[left], s[left], squares[left], r[left]
