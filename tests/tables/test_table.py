@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -32,6 +33,14 @@ SEEDS = st.integers(0, 2**32 - 1)
 def test_a_column_of_pandas_comes_back(kind, seed, n):
     frame = random_frame(np.random.default_rng(seed), n, kinds=[kind])
     assert_pandas_equal(Table.read(frame).frame(), frame)
+
+
+def test_a_wide_frame_comes_back_in_one_piece():
+    """Or pandas warns that it is fragmented when a column is added."""
+    frame = Table.read(pd.DataFrame(np.zeros((2, 120)))).frame()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        frame["more"] = 1.0
 
 
 @pytest.mark.parametrize("kind", POLARS)

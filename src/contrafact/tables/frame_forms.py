@@ -113,8 +113,7 @@ class FrameForm:
             _pandas_values(column, dtype, gap)
             for column, dtype, gap in zip(columns, self.dtypes, gaps, strict=True)
         ]
-        # The arrays were made for this frame, so that there is nothing to copy.
-        frame = pd.DataFrame(dict(enumerate(values)), copy=False)
+        frame = pd.DataFrame(dict(enumerate(values)))
         frame.columns = pd.Index(self.labels)
         if self.label_names and tuple(frame.columns.names) != self.label_names:
             frame.columns.names = list(self.label_names)
