@@ -279,6 +279,9 @@ def test_the_slope_is_in_units_of_mu_at_the_start(clouds):
     assert not hasattr(model.set_params(objective="glvq").fit(X, y), "beta_")
     with pytest.raises(ValueError, match="beta=7 needs objective='sigmoid'"):
         MedianLVQ(objective="rslvq", beta=7).fit(X, y)
+    for beta in (1e-40, 1e20):  # too little and too much for the numbers of the search
+        with pytest.raises(ValueError, match="beta must be a number"):
+            MedianLVQ(beta=beta).fit(X, y)
 
 
 def test_steeper_slopes_are_closer_to_counting_errors(clouds):

@@ -153,7 +153,7 @@ class MedianLVQ(PrototypeClassifier):
         "callbacks": CALLBACKS,
         "random_state": SEED,
         "metric_params": NAMED,
-        "beta": Real(above=0) | Nothing(),
+        "beta": Real(at_least=1e-6, at_most=1e6) | Nothing(),
     }
 
     def __init__(
