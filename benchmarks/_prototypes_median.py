@@ -169,8 +169,9 @@ def measure_time(page: SectionedPage, args: argparse.Namespace) -> None:
         "process of its own, on one core, after a small one (prosemble: after one round at the "
         f"same size, for which it compiles), in turns, best of {args.turns} (prosemble: once). "
         "*Plain NumPy* is the same swap search on the whole matrix in float64 "
-        "(tests/prototypes/reference_swap.py), including the matrix and the start. Peak is "
-        "resident memory; *before* is the part that was used ahead of the fit.",
+        "(tests/prototypes/reference_swap.py), including the matrix and the start; for its sake "
+        "the sigmoid of ours has β = 7 here. Peak is resident memory; *before* is the part that "
+        "was used ahead of the fit.",
         "",
     )
     page.table(

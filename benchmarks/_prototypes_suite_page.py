@@ -156,8 +156,8 @@ def write_choice(page: SectionedPage, found: Records, choices: dict[str, list[Op
         "μ for GMLVQ, which loses less on single sets than 1.5 and 2 and is level with them "
         "otherwise; a step of the metric that falls with the number of its entries (the default "
         "where no step is named); 3.5 / rms μ for MedianLVQ, between 3, which loses least, and 5, "
-        "which gains most. The temperature of RSLVQ and CELVQ stays as it was: means differ by "
-        ".004 at most.",
+        "which gains most. The temperature of RSLVQ and CELVQ stays as it was: the means of the "
+        "others differ from its own by .004 at most.",
         "",
     )
 
