@@ -50,7 +50,7 @@ def rogues(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         # Every process that the dier ends takes three seconds to start again.
         patch.setitem(LIMITS, "died", 2)
-        return grid, folder, grid.run(folder, progress=False)
+        return grid, folder, grid.run(folder, n_jobs=2, progress=False)
 
 
 @pytest.fixture(scope="session")

@@ -79,7 +79,8 @@ def cells_of_further_settings(cls):
         for model, data in dict.fromkeys((with_gradients[0], without[-1])):
             here = [name for name in CHECKS if not CHECKS[name].tables]
             if model == "forest":
-                here = [name for name in here if CHECKS[name].scope != "one_model"]
+                seen_with_more = ("every_model", "two_models")
+                here = [name for name in here if CHECKS[name].scope in seen_with_more]
             yield i, explainer, model, data, tuple(here)
 
 

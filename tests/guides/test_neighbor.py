@@ -78,6 +78,15 @@ def test_blocks_of_queries_change_nothing(monkeypatch, max_elements):
     np.testing.assert_array_equal(guide.guide(x, 1, 4)[1], expected)
 
 
+def test_blocks_of_queries_change_no_diverse_guides(monkeypatch):
+    rng = np.random.default_rng(3)
+    reference, x = rng.normal(size=(80, 4)), rng.normal(size=(30, 4))
+    guide = NearestUnlikeNeighbor(diverse=True).fit(by_first, reference)
+    at_once = guide.guide(x, 1, 3)[1]
+    monkeypatch.setattr(NearestUnlikeNeighbor, "max_elements", 200)
+    assert torch.equal(guide.guide(x, 1, 3)[1], at_once)
+
+
 @pytest.mark.parametrize("window", [None, 0.1])
 def test_dtw_neighbors_are_those_of_aeon(window):
     rng = np.random.default_rng(2)

@@ -138,13 +138,23 @@ def test_answers_equal_those_of_explain(client, name):
     assert view["asked"] <= view["allowed"]
 
 
-def test_the_preview_is_there_before_the_search_ends(client):
-    client.explained(instance=0)  # the method is fitted now
-    start = time.perf_counter()
+def test_the_preview_is_there_before_the_search_ends(open_client):
+    model, data = italy()
+    known = {x.tobytes() for part in (data.X_train, data.X_test) for x in part}
+    let_go = threading.Event()
+
+    def held(X):
+        if any(x.tobytes() not in known for x in X):
+            let_go.wait(60)
+        return model.predict_proba(X[:, 0])
+
+    client = open_client(held, data)
     job = client.start(instance=9)
     view = client.read(f"api/jobs/{job}")
-    assert time.perf_counter() - start < 2
+    let_go.set()
+    assert view["state"] == "running"
     assert view["preview"]["label"] != client.read("api/instances/9")["label"]
+    assert client.finished(job)["state"] == "done"
 
 
 def test_an_edited_instance_is_explained_as_it_is_now(client):
@@ -327,10 +337,12 @@ def test_ten_thousand_instances_do_not_slow_the_page(open_client):
     model, data = italy()
     X = np.tile(data.X_test, (10, 1, 1))[:10_000]
     client = open_client(model, X, reference=(data.X_train, data.y_train))
-    client.read("api/overview")
-    start = time.perf_counter()
-    answer = client.get("api/overview")
-    assert time.perf_counter() - start < 5
+    seconds = []
+    for _ in range(3):
+        start = time.perf_counter()
+        answer = client.get("api/overview")
+        seconds.append(time.perf_counter() - start)
+    assert min(seconds) < 0.5
     assert len(answer.content) < 10**6
     assert answer.json()["instances"]["count"] == 10_000
     assert answer.json()["instances"]["complete"]

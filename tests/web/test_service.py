@@ -300,7 +300,6 @@ def test_deadline_ends_a_search_and_predictions_are_not_held_up():
         return two_classes(X)
 
     with running(model, ROWS) as served, ThreadPoolExecutor(1) as pool:
-        start = time.perf_counter()
         body = {"method": "Wachter", "seconds": 1.0, "calls": 200_000}
         slow = pool.submit(served.client().explain, ROWS[:8], **body, confidence=0.999)
         time.sleep(0.2)
@@ -309,10 +308,8 @@ def test_deadline_ends_a_search_and_predictions_are_not_held_up():
             before = time.perf_counter()
             served.client().predict(ROWS[:1])
             waits.append(time.perf_counter() - before)
-        took = time.perf_counter() - start
-        status = slow.result()["status"].tolist()
-    assert took < 10
-    assert "budget" in status or "valid" in status
+        messages = slow.result()["message"].tolist()
+    assert set(messages) == {"the budget ran out"}
     assert len(waits) >= 5
     assert np.median(waits) < 0.5
 

@@ -35,7 +35,7 @@ def train(model_kind: str, X: Array, y: Array) -> Any:
     Returns
     -------
     object
-        The trained model, as its own library makes it.
+        The trained model, as its own library makes it; a forest with quick votes.
     """
     flat = X.reshape(len(X), -1)
     if model_kind == "torch":
@@ -108,7 +108,8 @@ def with_quick_votes(forest: Any) -> Any:
     """Let a fitted forest of scikit-learn answer without what surrounds its trees.
 
     A call takes some milliseconds otherwise, whatever its size, and the checks ask many thousand
-    times. Type, attributes and answers stay the same.
+    times. Its type, and its answers to arrays of finite numbers, stay the same; it must not be
+    fitted again.
 
     Parameters
     ----------
