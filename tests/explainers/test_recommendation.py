@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import FrozenInstanceError
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from scipy.spatial.distance import cityblock
@@ -17,7 +19,9 @@ from sklearn.preprocessing import MinMaxScaler, PolynomialFeatures, StandardScal
 
 import contrafact as cf
 from contrafact.explainers import Recommendation
+from contrafact.explainers.method_trials import try_methods
 from contrafact.prototypes import GLVQ, GMLVQ, MedianLVQ, NearestMean
+from contrafact.testing.table_cases import make_table, train_on_table
 
 X, y = load_iris(return_X_y=True)
 
@@ -202,8 +206,68 @@ def test_trials_keep_the_budget_and_repeat(line):
     assert sum(trial.calls for trial in one.trials) <= 400
     other = measured(line, random_state=3)
     assert other.trials != measured(line).trials
-    short = measured(line, budget=cf.Budget(calls=30))
-    assert len(short.trials) == 1 and "no time for NativeGuide, CELS, Glacier" in short.reason
+    short = measured(line, budget=cf.Budget(calls=70))
+    assert len(short.trials) == 1
+    assert "budget did not suffice for NativeGuide, CELS, Glacier" in short.reason
+    with pytest.raises(ValueError, match=r"calls=50.* single trial, .* at least 60 model rows"):
+        measured(line, budget=cf.Budget(calls=50))
+
+
+@pytest.mark.parametrize("calls", [70, 500])
+def test_rows_asked_beyond_those_of_fitting_are_within_the_budget(line, calls):
+    classifier = cf.as_classifier(line)
+    found = measured(classifier, budget=cf.Budget(calls=calls))
+    fitted_alone = cf.as_classifier(line)
+    for name in {trial.method for trial in found.trials}:
+        getattr(cf, name)().fit(fitted_alone, ITALY.X_train, ITALY.y_train, modality="series")
+    assert classifier.rows_evaluated - fitted_alone.rows_evaluated <= calls
+
+
+def test_a_trial_that_is_running_ends_with_the_time():
+    quick = LogisticRegression(max_iter=500).fit(ITALY.X_train[:, 0], ITALY.y_train)
+
+    def slow(X):
+        time.sleep(0.02 * len(X))
+        return quick.predict_proba(X[:, 0])
+
+    start = time.perf_counter()
+    trials = try_methods(
+        [cf.Glacier()],
+        slow,
+        (ITALY.X_train, ITALY.y_train),
+        ITALY.X_test[:4],
+        {"change": 1.0},
+        modality="series",
+        budget=cf.Budget(seconds=0.5),
+    )
+    assert time.perf_counter() - start < 10 and len(trials) == 1
+
+
+def test_rows_of_frames_are_judged_as_those_of_arrays():
+    """The class is kept under noise as often, and categories are no obstacle."""
+    names = list("abcd")
+    frame = pd.DataFrame(X, columns=names)
+    of_frame = LogisticRegression(max_iter=500).fit(frame, y)
+    of_array = fitted(LogisticRegression(max_iter=500))
+    options = {"weights": {"survival": 1}, "measure": True, "y": y}
+    by_frame = cf.recommend(of_frame, "row", X=frame, **options)
+    by_array = cf.recommend(of_array, "row", X=X, **options)
+    kept = [
+        np.mean([t.survival for t in found.trials if t.method == "NICE" and t.valid])
+        for found in (by_frame, by_array)
+    ]
+    assert kept[0] == pytest.approx(kept[1], abs=0.2) and kept[0] > 0.5
+    mixed = make_table(60, seed=0)
+    model = train_on_table("linear", *mixed)
+    found = cf.recommend(model, "row", X=mixed[0], y=mixed[1], measure=True)
+    assert any(trial.valid for trial in found.trials)
+
+
+def test_where_nothing_is_reached_the_reason_says_so(line):
+    frozen = cf.Constraints(frozen=np.ones(24, bool))
+    found = cf.recommend(line, "series", frozen, measure=True, X=ITALY.X_train, y=ITALY.y_train)
+    assert name_of(found) == name_of(cf.recommend(line, "series", frozen))
+    assert found.reason.startswith("No method reached another class in")
 
 
 def test_prototype_models_and_rows_are_tried_too():

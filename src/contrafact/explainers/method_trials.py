@@ -23,11 +23,11 @@ TEMPERATURE = 0.1
 TRIALS_PER_METHOD = 4
 #: model rows that one trial may take
 CALLS_PER_TRIAL = 2_000
+#: model rows that the metric `noise_survival` takes at most: 20 draws, and some models are asked
+#: twice about a row, for the class and for the probabilities
+NOISE_CALLS = 40
 #: model rows below which no further trial is begun
-LEAST_CALLS = 20
-#: draws of noise, and its size in units of the reference's standard deviation
-DRAWS = 20
-NOISE = 0.05
+LEAST_CALLS = 20 + NOISE_CALLS
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Trial:
         Share of draws of noise, 5 % of the reference's standard deviation, that leave the class as
         it is.
     calls : int
-        Model rows asked for.
+        Model rows asked for by the method.
     reward : float
         The weighted mean of 1 − change, 1 / stretches and survival.
     """
@@ -69,7 +69,7 @@ def try_methods(
     methods: Sequence[Explainer],
     model: Any,
     reference: tuple[Any, Any],
-    instances: Array,
+    instances: Any,
     weights: Mapping[str, float],
     *,
     modality: Modality,
@@ -88,9 +88,9 @@ def try_methods(
         The methods, not fitted; each is fitted when it is tried first.
     model : object
         The trained model.
-    reference : tuple of two arrays
-        X and y to fit them to.
-    instances : array of shape (n, ...)
+    reference : tuple of X and y
+        What to fit them to.
+    instances : array of shape (n, ...) or data frame
         The rows to try them on.
     weights : mapping of str to float
         Weights of "change", "stretches" and "survival".
@@ -99,7 +99,8 @@ def try_methods(
     constraints : Constraints, optional
         Limits that the counterfactuals have to keep.
     budget : Budget, optional
-        Limits of all trials together; default: 20 seconds.
+        Limits of all trials together, noise included; to fit a method comes on top of the calls.
+        Default: 20 seconds.
     random_state : int, default=0
         Seed of the draws.
 
@@ -121,12 +122,14 @@ def try_methods(
         if not tried[arm]:
             method.fit(model, *reference, modality=modality)
         row = len(tried[arm])
-        calls = int(min(CALLS_PER_TRIAL, left))
-        result = method.explain(
-            instances[row : row + 1], constraints=constraints, budget=Budget(calls=calls)
+        here = Budget(
+            calls=int(min(CALLS_PER_TRIAL, left - NOISE_CALLS)),
+            seconds=None if end == math.inf else max(end - time.perf_counter(), 1e-3),
         )
-        trial = _judge(method, result, row, weights, reference[0], random_state)
-        left -= trial.calls
+        one = take_rows(instances, [row])
+        result = method.explain(one, constraints=constraints, budget=here)
+        trial = _judge(method, result, row, weights, reference[0], model)
+        left -= trial.calls + (NOISE_CALLS if trial.valid else 0)
         tried[arm].append(trial)
         trials.append(trial)
     return trials
@@ -149,14 +152,16 @@ def _judge(
     row: int,
     weights: Mapping[str, float],
     X: Any,
-    seed: int,
+    model: Any,
 ) -> Trial:
     """Measure the first counterfactual of a row."""
     change = float(result.changed_fraction[0])
-    changed = as_numpy(result.changed)[0].reshape(method.shape_)
-    stretches = _count_stretches(changed, method.modality_)
+    stretches = _count_stretches(as_numpy(result.changed)[0], method)
     valid = bool(result.valid[0])
-    survival = _survival(method, result, X, seed) if valid else 0.0
+    survival = 0.0
+    if valid:
+        scores = result.evaluate(["noise_survival"], X, model=model)
+        survival = float(scores["noise_survival"].iloc[0])
     parts = {
         "change": 1 - change,
         "stretches": 1 / max(1, stretches),
@@ -176,22 +181,16 @@ def _judge(
     )
 
 
-def _count_stretches(changed: Array, modality: str) -> int:
+def _count_stretches(changed: Array, method: Explainer) -> int:
     """Count runs along time in all channels, connected regions of an image, or columns."""
-    if modality == "row":
+    if method.modality_ == "row":
         return int(changed.sum())
-    if modality == "image":
+    changed = changed.reshape(method.shape_)
+    if method.modality_ == "image":
         return int(label(changed.any(axis=0))[1])
     return sum(int(label(channel)[1]) for channel in changed)
 
 
-def _survival(method: Explainer, result: Counterfactuals, X: Any, seed: int) -> float:
-    """Return the share of draws of noise that leave the class as it is."""
-    spread = np.asarray(X, dtype=np.float64).reshape(-1, *method.shape_)
-    # Series and images have one unit per channel, rows one per column.
-    axes = (0,) if method.modality_ == "row" else (0, *range(2, spread.ndim))
-    scale = NOISE * spread.std(axis=axes, keepdims=True)
-    x_cf = as_numpy(result.X_cf)[:1].reshape(1, *method.shape_)
-    noise = np.random.RandomState(seed % 2**32).standard_normal((DRAWS, *method.shape_))
-    noisy = method.classifier_.predict(x_cf + scale * noise)
-    return float((np.asarray(noisy) == result.target[0]).mean())
+def take_rows(X: Any, rows: Sequence[int] | Array) -> Any:
+    """Return some rows of an array, or of a data frame of pandas or polars."""
+    return getattr(X, "iloc", X)[rows]

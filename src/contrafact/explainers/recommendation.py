@@ -12,7 +12,7 @@ from ..data.arrays import as_real
 from ..engine import Budget, Constraints
 from ..engine.request import SEED
 from ..models import Classifier, as_classifier
-from ..models.classifier import Array
+from ..tables import is_frame
 from ..validation import Boolean, Instance, Nothing, OneOf, Real, Rule, Satisfies, check_parameters
 from .baselines import LineSearch
 from .cels import CELS
@@ -20,7 +20,7 @@ from .comte import CoMTE
 from .glacier import Glacier
 from .graft import Graft
 from .growing_spheres import GrowingSpheres
-from .method_trials import Trial, try_methods
+from .method_trials import LEAST_CALLS, Trial, take_rows, try_methods
 from .nativeguide import NativeGuide
 from .nice import NICE
 from .prototype_counterfactual import PrototypeCounterfactual
@@ -113,15 +113,16 @@ def recommend(
         Limits that the counterfactuals have to keep; the method supports their kinds.
     measure : bool, default=False
         Whether to try methods.
-    X, y : array, optional
+    X, y : array or data frame, and array, optional
         Reference data to fit them to, with `measure`.
-    instances : array of shape (n, ...), optional
+    instances : array of shape (n, ...) or data frame, optional
         Rows to try them on; default: 8 rows of X.
     weights : dict, optional
         What matters, by name: "change" (few values), "stretches" (few places), "survival" (the
         class is kept under noise); default: all equally.
     budget : Budget, optional
-        Limits of all trials together; default: 20 seconds.
+        Limits of all trials together; to fit a method, which asks about the reference data, comes
+        on top of the calls. Default: 20 seconds.
     random_state : int, default=0
         Seed of the trials.
 
@@ -190,21 +191,29 @@ def recommend(
         budget=budget,
         random_state=random_state,
     )
+    if not trials:
+        raise ValueError(
+            f"budget={budget} does not suffice for a single trial, which takes time and at least "
+            f"{LEAST_CALLS} model rows."
+        )
     return _best(trials, _candidates(wrapped, modality, constraints))
 
 
-def _handful(X: Any, instances: Any, seed: int) -> Array:
+def _handful(X: Any, instances: Any, seed: int) -> Any:
     """Return the rows to try methods on."""
     if instances is not None:
-        rows = as_real(instances, "instances")
-        if len(rows.shape) < 2 or len(rows) == 0:
-            raise ValueError(f"instances has shape {rows.shape}. Accepted: one row or more.")
-        return rows
-    reference = as_real(X, "X")
-    if len(reference.shape) < 2 or len(reference) == 0:
-        raise ValueError(f"X has shape {reference.shape}. Accepted: one row or more.")
+        return _some_rows(instances, "instances")
+    reference = _some_rows(X, "X")
     order = np.random.RandomState(seed % 2**32).permutation(len(reference))
-    return np.asarray(reference[order[:HANDFUL]])
+    return take_rows(reference, order[:HANDFUL])
+
+
+def _some_rows(X: Any, name: str) -> Any:
+    """Check that an argument holds rows; a data frame is returned as it is."""
+    rows = X if is_frame(X) else as_real(X, name)
+    if len(rows.shape) < 2 or len(rows) == 0:
+        raise ValueError(f"{name} has shape {rows.shape}. Accepted: one row or more.")
+    return rows
 
 
 def _candidates(
@@ -224,23 +233,26 @@ def _candidates(
 
 def _best(trials: list[Trial], methods: list[Explainer]) -> Recommendation:
     """Recommend the method of the largest mean reward, and say what the others did."""
-    if not trials:
-        raise ValueError("budget left no time for a single trial; give it more.")
     by_name: dict[str, list[Trial]] = {}
     for trial in trials:
         by_name.setdefault(trial.method, []).append(trial)
     reward = {name: float(np.mean([t.reward for t in own])) for name, own in by_name.items()}
+    # Among equals the first stays first: what is recommended without a trial.
     ranked = sorted(by_name, key=lambda name: -reward[name])
     told = [f"{name} {reward[name]:.2f} ({_in_words(by_name[name])})" for name in ranked]
     calls = sum(trial.calls for trial in trials)
-    reason = (
-        f"{ranked[0]} did best in {len(trials)} trials, which took {calls:,} model rows. Mean "
-        f"reward, from 0 to 1: {'; '.join(told)}."
-    )
+    counted = f"{len(trials)} trials, which took {calls:,} model rows"
+    if any(trial.valid for trial in trials):
+        reason = f"{ranked[0]} did best in {counted}. Mean reward, from 0 to 1: {'; '.join(told)}."
+    else:
+        reason = (
+            f"No method reached another class in {counted}; {ranked[0]} is what is recommended "
+            "without trials."
+        )
     left = [type(method).__name__ for method in methods]
     untried = [name for name in left if name not in by_name]
     if untried:
-        reason += f" The budget left no time for {', '.join(untried)}."
+        reason += f" The budget did not suffice for {', '.join(untried)}."
     chosen = next(method for method in methods if type(method).__name__ == ranked[0])
     return Recommendation(chosen, {}, reason, tuple(trials))
 
