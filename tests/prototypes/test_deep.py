@@ -152,3 +152,30 @@ def test_twin(shape, blobs):
     np.testing.assert_allclose(logits.detach().softmax(1), model.predict_proba(X), atol=1e-6)
     (gradient,) = torch.autograd.grad(logits[:, 0].sum(), x)
     assert float(gradient.abs().sum()) > 0
+
+
+@pytest.mark.parametrize(
+    ("backbone", "shape", "message"),
+    [
+        (None, (2, 2, 2, 2), "X holds instances of shape .* Accepted without a backbone"),
+        (torch.nn.Linear(3, 2), (4,), r"backbone does not take instances of shape \(4,\)"),
+        (torch.nn.Identity(), (2, 5), "backbone must return one row of numbers per instance"),
+    ],
+)
+def test_backbones_that_do_not_fit_are_named(backbone, shape, message):
+    X = np.random.default_rng(0).normal(size=(10, *shape))
+    with pytest.raises(ValueError, match=message):
+        DeepLVQ(backbone=backbone, max_iter=1).fit(X, np.arange(10) % 2)
+
+
+def test_no_more_rows_than_needed_pass_the_network_at_once(own_random_numbers):
+    sizes = []
+
+    class Counting(torch.nn.Linear):
+        def forward(self, x):
+            sizes.append(len(x))
+            return super().forward(x)
+
+    X = np.random.default_rng(0).normal(size=(600, 4))
+    DeepLVQ(backbone=Counting(4, 3), batch_size=32, max_iter=1).fit(X, np.arange(600) % 2)
+    assert max(sizes) <= 256

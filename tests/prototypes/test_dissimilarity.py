@@ -106,3 +106,20 @@ def test_one_time_step():
     points = np.array([0.0, 1.0, 5.0]).reshape(3, 1, 1)
     assert dtw_distances(points, None, None)[0].tolist() == [0, 1, 25]
     assert nearest_by_dtw(points + 0.1, points, None)[0].tolist() == [0, 1, 2]
+
+
+def test_each_pair_of_soft_dtw_is_computed_once(monkeypatch):
+    series = np.random.default_rng(0).normal(size=(7, 1, 12))
+    both = elastic_distances(series, series, "soft_dtw", 0.3)
+    monkeypatch.setattr(dissimilarity, "BLOCK", 10)
+    pairs = []
+    of_pairs = dissimilarity.soft_dtw
+
+    def counted(x, w, importance, first, second, *options):
+        pairs.extend(zip(first.tolist(), second.tolist(), strict=True))
+        return of_pairs(x, w, importance, first, second, *options)
+
+    monkeypatch.setattr(dissimilarity, "soft_dtw", counted)
+    found = elastic_distances(series, None, "soft_dtw", 0.3)
+    np.testing.assert_allclose(found, both, atol=1e-9)
+    assert len(pairs) == len(set(pairs)) == 7 * 8 // 2

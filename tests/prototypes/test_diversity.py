@@ -120,3 +120,10 @@ def test_pools_at_once_equal_pools_one_by_one(shape, with_quality):
 def test_k_beyond_the_pool_is_refused(k):
     with pytest.raises(ValueError, match=f"k must be .* at least 1 and at most 5, got {k}"):
         select_diverse(torch.zeros(5, 2), k)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e200, 1e-200])
+def test_the_unit_of_quality_does_not_matter(unit):
+    points = [[0.0], [0.01], [5.0]]
+    quality = [0.9 * unit, 1.0 * unit, 0.8 * unit]
+    assert select_diverse(points, 2, quality=quality).tolist() == [1, 2]

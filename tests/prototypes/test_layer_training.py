@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+import torch
 from gradient_models import after_two
+from sklearn.datasets import load_iris
 
-from contrafact.prototypes import GLVQ, GMLVQ
+from contrafact.prototypes import GLVQ, GMLVQ, GRLVQ
 
 
 def test_frozen_parameters_stay(blobs):
@@ -78,3 +80,23 @@ def test_averaged_metric_has_its_scale(blobs):
         ema=0.9, learning_rate=0.5, metric_learning_rate=1.0, max_iter=20, scheduler=None
     ).fit(*blobs)
     assert model.relevances_.sum() == pytest.approx(1, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"transfer": lambda mu: mu.detach()},
+        {"distance_fn": lambda x, w: torch.cdist(x, w).detach()},
+    ],
+)
+def test_functions_without_a_gradient_are_named(options, blobs):
+    with pytest.raises(ValueError, match="distance_fn and transfer must be functions that torch"):
+        GLVQ(**options).fit(*blobs)
+
+
+def test_gradients_that_overflow_in_float16_are_left_out():
+    X, y = load_iris(return_X_y=True)
+    X = np.c_[X, 0.01 * np.random.default_rng(0).normal(size=(150, 2000))]
+    options = {"max_iter": 20, "dtype": "float32", "random_state": 0}
+    model = GRLVQ(mixed_precision="float16", **options).fit(X, y)
+    assert model.score(X, y) > 0.9

@@ -8,7 +8,14 @@ import torch
 from torch.autograd import gradcheck
 from torch.func import functional_call
 
-from contrafact.prototypes.layers import Euclidean, LocalMatrix, Matrix, Relevance, make_layer
+from contrafact.prototypes.layers import (
+    Euclidean,
+    LocalMatrix,
+    Matrix,
+    Relevance,
+    call_distance,
+    make_layer,
+)
 
 
 def random(*shape, seed=0):
@@ -112,3 +119,13 @@ def test_low_rank_starts_along_the_axes_on_which_prototypes_differ():
     np.testing.assert_allclose(
         make_layer("matrix", 1, w).omega.detach().abs(), [[0, 0, 1, 0]], atol=1e-12
     )
+
+
+@pytest.mark.parametrize("value", [-1.0, float("nan")])
+def test_distances_of_a_users_function_are_at_least_0(value):
+    def function(x, w):
+        d = torch.cdist(x, w)
+        return torch.where(d == d.min(), value, d)
+
+    with pytest.raises(ValueError, match="distance_fn must return numbers of at least 0, got"):
+        call_distance(function, torch.eye(3), torch.eye(2, 3))

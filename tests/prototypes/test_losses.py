@@ -61,3 +61,12 @@ def test_a_row_on_two_prototypes_has_a_finite_gradient():
     mu.sum().backward()
     assert float(mu.detach()) == 0
     assert bool(layer.prototypes.grad.isfinite().all())
+
+
+def test_gradients_of_rows_at_the_place_of_prototypes_of_two_classes_are_finite():
+    d = torch.tensor([[0.0, 0.0], [1.0, 3.0]], dtype=torch.float64, requires_grad=True)
+    same = torch.tensor([[True, False], [True, False]])
+    mu = losses.relative_distance(d, same)
+    assert mu.tolist() == [0.0, -0.5]
+    (50 * mu).sigmoid().sum().backward()
+    assert bool(d.grad.isfinite().all()) and bool((d.grad[1] != 0).all())

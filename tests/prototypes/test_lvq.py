@@ -196,3 +196,26 @@ def test_a_small_matrix_learns_with_a_tenth_of_the_step():
     default = GMLVQ(max_iter=3, random_state=0).fit(X, y)
     given = GMLVQ(max_iter=3, random_state=0, metric_learning_rate=0.1).fit(X, y)
     np.testing.assert_array_equal(default.omega_, given.omega_)
+
+
+@pytest.mark.parametrize("model", [GLVQ, GRLVQ, GMLVQ])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_rows_of_two_classes_at_the_same_places_can_be_learned(model, dtype):
+    rng = np.random.default_rng(2)
+    X, y = rng.integers(0, 2, (40, 2)).astype(float), rng.integers(0, 2, 40)
+    for seed in range(4):
+        found = model(n_prototypes=4, random_state=seed, max_iter=20, dtype=dtype).fit(X, y)
+        assert np.isfinite(found.prototypes_).all()
+
+
+@pytest.mark.parametrize(("factor", "word"), [(1e160, "large"), (1e-200, "small")])
+@pytest.mark.parametrize("model", [GLVQ(), GMLVQ(), RSLVQ()])
+def test_values_whose_squares_are_no_floats_are_refused(model, factor, word, blobs):
+    X, y = blobs
+    with pytest.raises(ValueError, match=f"X holds values up to .* too {word}"):
+        model.fit(factor * X, y)
+
+
+def test_a_step_of_a_frozen_metric_is_refused(blobs):
+    with pytest.raises(ValueError, match="needs a metric that is trained"):
+        GMLVQ(frozen=("metric",), metric_learning_rate=0.5).fit(*blobs)

@@ -174,3 +174,36 @@ def test_elastic_metrics_refuse_images():
     X = np.random.default_rng(0).normal(size=(6, 1, 3, 3))
     with pytest.raises(ValueError, match="elastic metrics take series"):
         NearestMean("dtw").fit(X, np.arange(6) % 2).predict(X)
+
+
+def test_rows_under_another_metric_are_refused(blobs):
+    X, y = blobs
+    model = NearestMean().fit(X, y)
+    model.set_params(metric="mahalanobis")
+    with pytest.raises(ValueError, match="metric='mahalanobis' needs other sums"):
+        model.partial_fit(X, y)
+
+
+def test_a_refused_first_part_leaves_nothing_behind(blobs):
+    X, y = blobs
+    model = NearestMean()
+    with pytest.raises(ValueError, match=r"y holds labels \[2\]"):
+        model.partial_fit(X, y, classes=[0, 1])
+    with pytest.raises(ValueError, match="classes must be given"):
+        model.partial_fit(X, y)
+    model.partial_fit(X[:, :2], y, classes=np.unique(y))
+    with pytest.raises(ValueError, match="classes must be those of the first call"):
+        model.partial_fit(X[:, :2], y, classes=[7, 8])
+
+
+def test_margins_are_whole_while_one_class_has_been_seen(blobs):
+    X, y = blobs
+    model = NearestMean().partial_fit(X[y == 0], y[y == 0], classes=np.unique(y))
+    assert (model.margins(X) == 1).all() and not model.reject(X).any()
+
+
+@both_metrics
+def test_values_whose_squares_are_no_floats_are_refused(metric, blobs):
+    X, y = blobs
+    with pytest.raises(ValueError, match=r"X holds values up to .* too large"):
+        NearestMean(metric).fit(1e160 * X, y)

@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
+import torch
 from aeon.distances import dtw_pairwise_distance, msm_pairwise_distance
 from reference_swap import Glvq, Rslvq, Sigmoid, candidates_for, reference_swap, set_cost
 from scipy.spatial.distance import cdist
@@ -443,3 +444,57 @@ def test_faster_than_the_plain_search():
 
     assert fast().tolist() == plain().tolist()  # compiles, if nothing has yet
     assert time_ratio(fast, plain, enough=0.5) <= 0.5
+
+
+def test_callbacks_are_called_after_the_last_round_too(clouds):
+    curves = []
+    options = {"n_prototypes": 3, "init": "random", "random_state": 0, "max_sweeps": 1}
+    with pytest.warns(ConvergenceWarning):
+        model = MedianLVQ(**options, callbacks=(curves.append,)).fit(*clouds)
+    assert [curve["train_loss"] for curve in curves] == [model.loss_history_]
+
+
+@pytest.mark.parametrize("rows", [[0], [0, 60, 120]])
+def test_no_swap_lowers_the_cost_beside_a_huge_value(rows):
+    X, y = load_iris(return_X_y=True)
+    X[rows, 0] = 1e20
+    D = cdist(X, X)
+    model = MedianLVQ(2).fit(X, y)
+    kept = model.prototype_indices_
+    cost = Sigmoid(model.beta_)
+    for k in range(len(kept)):
+        for row in np.flatnonzero(y == y[kept[k]]):
+            swapped = kept.copy()
+            swapped[k] = row
+            assert set_cost(D, y, swapped, cost) >= model.cost_ - 1e-9
+
+
+def test_gradients_far_from_the_origin_are_of_the_same_probabilities():
+    X, y = load_iris(return_X_y=True)
+    model = MedianLVQ().fit(X + 1e8, y)
+    twin = model.differentiable_twin()(torch.from_numpy(X + 1e8)).softmax(1)
+    np.testing.assert_allclose(twin.numpy(), model.predict_proba(X + 1e8), atol=1e-6)
+
+
+def test_weights_are_rows_given_several_times_in_the_temperature():
+    X, y = (part[:100] for part in load_iris(return_X_y=True))
+    weight = np.where(np.arange(100) < 20, 9, 1)
+    again = np.repeat(np.arange(100), weight)
+    weighted = MedianLVQ().fit(X, y, sample_weight=weight)
+    repeated = MedianLVQ().fit(X[again], y[again])
+    assert weighted.temperature_ == pytest.approx(repeated.temperature_)
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (np.inf, "finite number of at least 0, got inf"),
+        (np.nan, "finite number of at least 0, got nan"),
+        (-1.0, "finite number of at least 0, got -1"),
+        (None, "one number, got None"),
+        (np.zeros(3), "got array"),
+    ],
+)
+def test_what_a_metric_returns_is_checked(answer, message, clouds):
+    with pytest.raises((ValueError, TypeError), match=f"metric must return .*{message}"):
+        MedianLVQ(metric=lambda a, b: answer).fit(*clouds)

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import torch
 from penalties_by_hand import log_determinants, mean_squared_cosine
+from sklearn.datasets import load_iris
 
 from contrafact.prototypes import (
     GLVQ,
@@ -221,3 +222,10 @@ def test_terms_add_up_in_the_loss(blobs):
     alone = same_slope.fit(X, y, initial_prototypes=start).loss_
     expected = alone + 0.3 * log_determinants(p, labels, 1.0) + 0.2 * mean_squared_cosine(p, labels)
     assert model.loss_ == pytest.approx(expected, rel=1e-6)
+
+
+def test_the_floor_holds_for_columns_beyond_the_rank():
+    X, y = load_iris(return_X_y=True)
+    X = np.c_[X, np.ones(len(X))]
+    model = GMLVQ(rank=2, max_iter=20, regularizers=[RelevanceFloor(0.05)], random_state=0)
+    assert (model.fit(X, y).relevances_ >= 0.05 - 1e-9).all()

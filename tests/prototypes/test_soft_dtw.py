@@ -243,7 +243,7 @@ def test_relevances_of_time_steps():
     assert (sparse.relevances_ == 0).sum() > 2
     with pytest.raises(TypeError, match="no linear metric"):
         model.metric_()
-    frozen = clone(model).set_params(frozen=("metric",)).fit(X, y)
+    frozen = clone(model).set_params(frozen=("metric",), metric_learning_rate=None).fit(X, y)
     plain = GLVQ(**options).fit(X, y)
     np.testing.assert_allclose(frozen.prototypes_, plain.prototypes_, rtol=1e-6, atol=1e-9)
 

@@ -7,6 +7,7 @@ from gradient_models import BASE, every_model, learned
 from sklearn.utils.class_weight import compute_sample_weight
 
 from contrafact.prototypes import GLVQ
+from contrafact.prototypes.training_rows import TrainingRows
 
 
 def test_held_out_rows_are_not_trained_on(blobs):
@@ -63,3 +64,9 @@ def test_balanced_classes_count_repeats(blobs):
     X, y = X[rows], y[rows]
     balanced, plain = (GLVQ(**BASE, class_weight=w).fit(X, y) for w in ("balanced", None))
     np.testing.assert_allclose(learned(balanced, X), learned(plain, X), rtol=1e-9)
+
+
+def test_weights_of_classes_that_do_not_exist_are_refused():
+    rows = TrainingRows(np.zeros((4, 1)), np.array([0, 0, 1, 1]))
+    with pytest.raises(ValueError, match=r"class_weight holds 'c'; the classes are \['a', 'b'\]"):
+        rows.balanced({"a": 1.0, "c": 2.0}, np.array(["a", "b"]))

@@ -164,6 +164,7 @@ class DeepLVQ(GLVQ):
     dtype: Literal["float32", "float64"] = "float32"
 
     steepness: ClassVar[float] = 1.0
+    rows_at_once: ClassVar[int] = 256
     rules: ClassVar[Mapping[str, Rule]] = {
         "backbone": Instance(nn.Module, "a torch module") | OneOf(*NETWORKS) | Nothing(),
         "embedding": Integer(at_least=1, at_most=10**6),
@@ -178,15 +179,28 @@ class DeepLVQ(GLVQ):
     def _embed(self, x: Tensor) -> Tensor:
         if not hasattr(self, "_network"):
             self._network = self._make_network(x).eval()
-        parts = []
-        with torch.no_grad():
-            for part in x.split(256):
-                parts.append(self._network(part.unflatten(1, self.shape_)))
-        return torch.cat(parts)
+        as_given = nn.Sequential(nn.Unflatten(1, self.shape_), self._network)
+        try:
+            embedding = self._without_gradients(as_given, x)
+        except RuntimeError as error:
+            raise ValueError(
+                f"backbone does not take instances of shape {self.shape_}: {error}"
+            ) from error
+        if embedding.ndim != 2:
+            raise ValueError(
+                "backbone must return one row of numbers per instance, it returned shape "
+                f"{tuple(embedding.shape)}."
+            )
+        return embedding
 
     def _make_network(self, x: Tensor) -> nn.Module:
         """Build or copy the network, on the device and in the dtype of the data."""
         backbone = self.backbone
+        if backbone is None and len(self.shape_) not in BACKBONES:
+            raise ValueError(
+                f"X holds instances of shape {self.shape_}. Accepted without a backbone: rows "
+                "(features,), series (channels, length) and images (channels, height, width)."
+            )
         if backbone is None:
             backbone = BACKBONES[len(self.shape_)]
         if isinstance(backbone, nn.Module):

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from ..process_state import keeping_threads
 from ..validation import Boolean, Real, Rule
 from .option_rules import read_options
-from .soft_dtw import band_width, soft_dtw_divergence
+from .soft_dtw import band_width, soft_dtw
 
 Array = NDArray[Any]
 _AT_LEAST_0 = Real(at_least=0)
@@ -100,12 +101,7 @@ def elastic_distances(
     if metric == "dtw":
         return dtw_distances(X, Y, window)
     if metric == "soft_dtw":
-        x = torch.from_numpy(X)
-        y = x if Y is None else torch.from_numpy(Y)
-        length = X.shape[2]
-        gamma = float(given.get("gamma", 1.0))
-        band = band_width(window, length)
-        return np.asarray(soft_dtw_divergence(x, y, gamma, band, torch.ones(length)))
+        return soft_dtw_distances(X, Y, window, float(given.get("gamma", 1.0)))
     import numba  # type: ignore[import-untyped]
     from aeon.distances import pairwise_distance
 
@@ -120,25 +116,63 @@ def dtw_distances(X: Array, Y: Array | None, window: float | None) -> Array:
 
     others = X if Y is None else Y
     band = band_width(window, X.shape[2])
-    D = np.zeros((len(X), len(others)))
-    rows_at_once = max(1, BLOCK // len(others))
-    for start in range(0, len(X), rows_at_once):
-        block = np.arange(start, min(start + rows_at_once, len(X)))
-        first, second = (
-            side.ravel() for side in np.meshgrid(block, np.arange(len(others)), indexing="ij")
-        )
-        if Y is None:
-            above = second > first
-            first, second = first[above], second[above]
+
+    def of_pairs(first: Array, second: Array) -> Array:
         found = np.empty(len(first))
 
-        def fill(part: slice, p: Array = first, q: Array = second, out: Array = found) -> None:
-            fill_dtw(X, others, p[part], q[part], band, out[part])
+        def fill(part: slice) -> None:
+            fill_dtw(X, others, first[part], second[part], band, found[part])
 
         in_threads(len(first), fill)
-        D[first, second] = found
-        if Y is None:
-            D[second, first] = found
+        return found
+
+    return _for_pairs(of_pairs, len(X), None if Y is None else len(Y))
+
+
+def soft_dtw_distances(X: Array, Y: Array | None, window: float | None, gamma: float) -> Array:
+    """Compute the soft-DTW divergences of all pairs; see `elastic_distances`."""
+    x = torch.from_numpy(X)
+    y = x if Y is None else torch.from_numpy(Y)
+    length = X.shape[2]
+    band = band_width(window, length)
+
+    def of_pairs(first: Array, second: Array) -> Array:
+        pairs = torch.from_numpy(first), torch.from_numpy(second)
+        return soft_dtw(x, y, torch.ones(length), *pairs, band, gamma).numpy()
+
+    def of_itself(series: Tensor) -> Array:
+        rows = torch.arange(len(series))
+        return soft_dtw(series, series, torch.ones(length), rows, rows, band, gamma).numpy()
+
+    D = _for_pairs(of_pairs, len(X), None if Y is None else len(Y))
+    if gamma > 0:
+        own = of_itself(x)
+        D -= own[:, None] / 2
+        D -= (own if Y is None else of_itself(y)) / 2
+    if Y is None:
+        np.fill_diagonal(D, 0.0)
+    return np.maximum(D, 0, out=D)
+
+
+def _for_pairs(of_pairs: Callable[[Array, Array], Array], n: int, m: int | None) -> Array:
+    """Fill a matrix (n, m) by pairs of positions, in blocks.
+
+    Where m is None the matrix is (n, n) and symmetric: each pair is computed once, and the diagonal
+    is 0.
+    """
+    D = np.zeros((n, n if m is None else m))
+    rows_at_once = max(1, BLOCK // max(1, D.shape[1]))
+    for start in range(0, n, rows_at_once):
+        block = np.arange(start, min(start + rows_at_once, n))
+        first, second = (
+            side.ravel() for side in np.meshgrid(block, np.arange(D.shape[1]), indexing="ij")
+        )
+        if m is None:
+            above = second > first
+            first, second = first[above], second[above]
+        D[first, second] = of_pairs(first, second)
+        if m is None:
+            D[second, first] = D[first, second]
     return D
 
 

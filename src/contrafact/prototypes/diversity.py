@@ -22,8 +22,9 @@ def select_diverse(
 
         L = diag(q) K diag(q),    K_ij = exp(−‖c_i − c_j‖² / (2σ²)),
 
-    with σ² the pool's median squared distance, adds in turn the candidate with the largest gain
-    in log det L. The first one chosen is the best by quality.
+    with σ² the median of the pool's m² squared distances, those of 0 from candidates to themselves
+    among them, adds in turn the candidate with the largest gain in log det L. The first one chosen
+    is the best by quality.
 
     Parameters
     ----------
@@ -69,7 +70,11 @@ def select_diverse(
     n, m, _ = flat.shape
     rule = Integer(at_least=1, at_most=m)
     check_parameters("select_diverse", {"k": rule}, {"k": k})
-    weights = flat.new_ones(n, m) if q is None else q.to(flat).reshape(n, m)
+    weights = flat.new_ones(n, m)
+    if q is not None:
+        # The unit of q does not matter; its squares have to be numbers.
+        best = q.to(flat).reshape(n, m).amax(1, keepdim=True)
+        weights = q.to(flat).reshape(n, m) / torch.where(best > 0, best, 1.0)
     chosen = _greedy_choice(_kernel(flat, weights), k)
     return as_kind(chosen[0] if single else chosen, candidates)
 

@@ -158,12 +158,12 @@ class PrototypeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[
         d_win = d.min(1)
         d_other = np.where(same_class, np.inf, d).min(1)
         total = d_other + d_win
-        margin: Array = np.zeros_like(d_win)
+        margin: Array = np.isinf(d_other).astype(float)  # 1 where no other class has a prototype
         np.divide(
             d_other - d_win,
             total,
             out=margin,
-            where=total > 0,
+            where=(total > 0) & np.isfinite(d_other),
         )
         return margin
 

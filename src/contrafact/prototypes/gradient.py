@@ -249,7 +249,7 @@ class GradientLVQ(LayeredClassifier):
             Labels of any type.
         initial_prototypes : tuple of two arrays, optional
             Prototypes (K, *shape) to start from and their labels (K,), at least one of every
-            class; default: as `init` says.
+            class, in place of `n_prototypes` and `init`; default: as these say.
         sample_weight : array of shape (n,), optional
             Weight of each row, at least 0; default: all equal.
         validation_data : tuple of two arrays, optional
@@ -363,8 +363,7 @@ class GradientLVQ(LayeredClassifier):
         unit: float,
     ) -> None:
         """Set T of the loss in training units; 0 where only `predict_proba` has one."""
-        with torch.no_grad():
-            d = layer(training.x)
+        d = self._without_gradients(layer, training.x)
         self._measure_start(d, labels, training.t, weight)
         if self.temperature is not None:
             self._training_temperature = self.temperature / unit
@@ -392,8 +391,7 @@ class GradientLVQ(LayeredClassifier):
 
     def _final_distances(self, layer: Euclidean, x: Tensor) -> Tensor:
         """Compute the distances (n, K) of the training rows to what was learned."""
-        with torch.no_grad():
-            d: Tensor = layer(x)
+        d = self._without_gradients(layer, x)
         if not bool(d.isfinite().all()):
             raise ValueError("training diverged in its last step; try a smaller learning_rate.")
         return d

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from .gradient import GradientLVQ
 
 
-#: by how much gradients are scaled up on their way through products in float16, whose smallest
-#: number is 6e-8: those of a mean over many rows are smaller
+#: by how much gradients are scaled up at first on their way through products in float16, whose
+#: smallest number is 6e-8: those of a mean over many rows are smaller
 HALF_SCALE = 1024.0
 
 
@@ -72,6 +72,7 @@ class LayerTraining:
         self.optimizer = make_optimizer(model.optimizer, model.learning_rate, groups, shares)
         self.lookahead = Lookahead.of(groups.values(), model.lookahead)
         self.gradient_scale = HALF_SCALE if model.mixed_precision == "float16" else 1.0
+        self._scale_of_pass = self.gradient_scale
         self.average = None
         if model.ema is not None:
             self.average = running_average(layer, model.ema)
@@ -81,7 +82,7 @@ class LayerTraining:
         model = self.model
         n_rows = len(self.training.x)
         self.optimizer.register_step_post_hook(self._after_step)
-        if self.gradient_scale != 1:
+        if model.mixed_precision == "float16":
             for group in self.optimizer.param_groups:
                 for parameter in group["params"]:
                     parameter.register_hook(self._unscale)
@@ -112,13 +113,18 @@ class LayerTraining:
         )
 
     def _unscale(self, gradient: Tensor) -> Tensor:
-        return gradient / self.gradient_scale
+        """Take the scale off a gradient; one that overflowed is left out, and the scale halved."""
+        if not bool(gradient.isfinite().all()):
+            self.gradient_scale = max(1.0, self._scale_of_pass / 2)
+            return torch.zeros_like(gradient)
+        return gradient / self._scale_of_pass
 
     def total_loss(self) -> float:
         """Compute the objective on all training rows."""
         every_row = torch.arange(len(self.training.x))
         with torch.no_grad():
-            return float(self.objective(every_row))
+            parts = every_row.split(self.model.rows_at_once)
+            return sum(float(self.objective(part)) * len(part) for part in parts) / len(every_row)
 
     def objective(self, rows: Tensor, epoch: int = 0) -> Tensor:
         """Compute the mean loss of some training rows, plus the penalties of the regularizers.
@@ -148,6 +154,12 @@ class LayerTraining:
             loss = loss * self.training.weight[rows]
         penalties = sum(term.penalty(self.layer, self.labels) for term in model.regularizers)
         objective: Tensor = loss.mean() + penalties
+        if torch.is_grad_enabled() and not objective.requires_grad:
+            raise ValueError(
+                "distance_fn and transfer must be functions that torch can differentiate: the loss "
+                "has no gradient."
+            )
+        self._scale_of_pass = self.gradient_scale
         if self.gradient_scale != 1:
             objective = ScaledGradient.apply(objective, self.gradient_scale)  # type: ignore[no-untyped-call]
         return objective
@@ -169,7 +181,7 @@ class LayerTraining:
         """Measure the layer that will be kept on the rows held out."""
         assert self.held is not None
         layer = self.layer if self.average is None else self.average.module
-        distances = layer(self.held.x)
+        distances = self.model._without_gradients(layer, self.held.x)
         loss = self.model._loss(distances, self.labels, self.held.t)
         nearest = distances.argmin(1)
         right = self.labels[nearest] == self.held.t

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor
+from torch import Tensor, nn
 from typing_extensions import override
 
 from ..data.arrays import for_torch
@@ -27,12 +27,18 @@ class LayeredClassifier(PrototypeClassifier):
 
     layer_: Euclidean
 
+    #: rows that a layer sees at once where no gradients are needed
+    rows_at_once: ClassVar[int] = 4096
+
     @override
     def _distances(self, X: Array) -> Array:
         x = torch.from_numpy(for_torch(X))
-        with torch.no_grad():
-            parts = [self.layer_(part) for part in x.split(4096)]
-        return np.asarray(torch.cat(parts))
+        return np.asarray(self._without_gradients(self.layer_, x))
+
+    @torch.no_grad()
+    def _without_gradients(self, layer: nn.Module, x: Tensor) -> Tensor:
+        """Apply a layer to rows, some at a time."""
+        return torch.cat([layer(part) for part in x.split(self.rows_at_once)])
 
     def metric_(self) -> Array | None:
         """Return Ω of the metric d(x, w) = ‖Ω(x − w)‖².

@@ -12,6 +12,8 @@ from ..validation import brief
 
 #: from rows (n, D) and prototypes (K, D) to distances (n, K)
 DistanceFunction = Callable[[Tensor, Tensor], Tensor]
+#: distances of a user's function may be below 0 by this share of the largest: that is rounding
+ROUNDING = 1e-5
 
 
 class Euclidean(nn.Module):
@@ -227,7 +229,11 @@ def call_distance(function: DistanceFunction, x: Tensor, w: Tensor) -> Tensor:
             f"distance_fn must return a Tensor of shape ({len(x)}, {len(w)}), one number per row "
             f"and prototype; got {brief(d)}."
         )
-    return d
+    if d.numel() > 0:
+        least, largest = map(float, d.detach().aminmax())
+        if not least >= -ROUNDING * abs(largest):
+            raise ValueError(f"distance_fn must return numbers of at least 0, got {least}.")
+    return d.clamp_min(0)
 
 
 def squared_distance(x: Tensor, w: Tensor) -> Tensor:
@@ -253,6 +259,8 @@ def squared_distance(x: Tensor, w: Tensor) -> Tensor:
 
 def require_positive(scale: Tensor) -> Tensor:
     """Return `scale` if all of it is positive: a metric without relevances separates nothing."""
+    if bool(scale.isnan().any()):
+        raise ValueError("training diverged; try a smaller learning_rate.")
     if not bool((scale > 0).all()):
         raise ValueError("Every relevance became zero: use a smaller l1_weight or learning_rate.")
     return scale

@@ -71,8 +71,9 @@ def relative_distance(d: Tensor, same: Tensor) -> Tensor:
         μ.
     """
     plus, minus = nearest_two(d, same)
-    tiny = torch.finfo(d.dtype).tiny
-    return (plus - minus) / (plus + minus).clamp_min(tiny)
+    total = plus + minus
+    # Where both are 0 the gradient stays a number.
+    return (plus - minus) / torch.where(total > 0, total, 1.0)
 
 
 def glvq(

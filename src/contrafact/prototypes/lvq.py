@@ -167,6 +167,11 @@ class WithMetric(GradientLVQ):
                 f"metric_learning_rate={self.metric_learning_rate} needs a metric that is "
                 "learned, got 'euclidean'."
             )
+        if self.metric_learning_rate is not None and "metric" in self.frozen:
+            raise ValueError(
+                f"metric_learning_rate={self.metric_learning_rate} needs a metric that is trained, "
+                "but frozen names it."
+            )
         if rank is not None and rank > self.n_features_in_:
             raise ValueError(
                 f"rank must be at most {self.n_features_in_}, the number of features; got {rank}."

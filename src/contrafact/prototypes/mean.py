@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal
@@ -17,6 +18,7 @@ from .estimator import Array
 from .layered import LayeredClassifier
 from .layers import Euclidean, Matrix
 from .option_rules import BAND
+from .user_data import check_spread
 
 #: metrics of series that have a mean to measure from
 ELASTIC = ("dtw", "soft_dtw")
@@ -127,15 +129,24 @@ class NearestMean(LayeredClassifier):
         first = not hasattr(self, "counts_")
         if first and classes is None:
             raise ValueError("classes must be given at the first call of partial_fit.")
-        X, y, weight = self._check_rows(X, y, sample_weight, reset=first)
-        if first:
-            self.classes_ = np.unique(as_labels(classes, "classes"))
-            self._reset_means()
-        unknown = set(y.tolist()) - set(self.classes_.tolist())
-        if unknown:
+        if not first and (self._scatter.ndim == 2) != (self.metric == "mahalanobis"):
             raise ValueError(
-                f"y holds labels {sorted(unknown)} that are not in {self.classes_.tolist()}."
+                f"metric={self.metric!r} needs other sums than those of the rows seen so far; call "
+                "fit with all rows."
             )
+        X, y, weight = self._check_rows(X, y, sample_weight, reset=first)
+        named = self.classes_ if classes is None else np.unique(as_labels(classes, "classes"))
+        if not first and not np.array_equal(named, self.classes_):
+            raise ValueError(
+                f"classes must be those of the first call, {self.classes_.tolist()}; got "
+                f"{named.tolist()}."
+            )
+        unknown = set(y.tolist()) - set(named.tolist())
+        if unknown:
+            raise ValueError(f"y holds labels {sorted(unknown)} that are not in {named.tolist()}.")
+        if first:
+            self.classes_ = named
+            self._reset_means()
         t = np.searchsorted(self.classes_, y)
         return self._add_rows(X, t, weight)
 
@@ -178,8 +189,11 @@ class NearestMean(LayeredClassifier):
         total = self.counts_ + new
         share = np.zeros_like(new)
         np.divide(new, total, out=share, where=total > 0)
-        within = self._scatter_of(X - means[t], w)
-        between = self._scatter_of(moved, share * self.counts_)
+        with np.errstate(over="ignore", invalid="ignore"):
+            within = self._scatter_of(X - means[t], w)
+            between = self._scatter_of(moved, share * self.counts_)
+        if not np.isfinite(within + between).all():
+            check_spread(math.inf, X)
         self._scatter = self._scatter + within + between
         self._means = self._means + share[:, None] * moved
         self.counts_ = total

@@ -24,7 +24,7 @@ from .dissimilarity import (
     nearest_by_dtw,
 )
 from .estimator import Array, Counts, PrototypeClassifier, generator
-from .median_inputs import given_samples, search_columns, search_cost
+from .median_inputs import given_samples, read_dissimilarity, search_columns, search_cost
 from .median_twin import median_twin
 from .option_rules import BAND, CALLBACKS, CLASS_WEIGHT, COUNTS, EPOCHS, NAMED, SEED
 from .temperature import likely_temperature
@@ -86,7 +86,8 @@ class MedianLVQ(PrototypeClassifier):
         Starts, of which the one of the lowest cost is kept. Those after the first of "greedy",
         which has one way to start, are drawn as "kmeans++" does.
     callbacks : tuple of functions, default=()
-        Called with {"train_loss": costs so far} after each round; a true answer ends the search.
+        Called with {"train_loss": costs so far} after each round; a true answer ends the search
+        from that start.
     metric_params : dict, optional
         Parameters of a metric of series by name, those of aeon: `gamma` of "soft_dtw", `g` of
         "wdtw", "wddtw" and "erp", `warp_penalty` of "adtw", `epsilon` of "edr" and "lcss",
@@ -209,8 +210,8 @@ class MedianLVQ(PrototypeClassifier):
             Weight of each row; rows of weight 0 are left out; default: all equal.
         initial_prototypes : int array of shape (K,), or tuple of two arrays, optional
             The rows of X to start from; or prototypes (K, *shape) and their labels (K,), each of
-            which starts at the sample of its class that is nearest. At least one of every class;
-            default: as `init` says.
+            which starts at the sample of its class that is nearest. At least one of every class, in
+            place of `n_prototypes`, `init` and `n_init`; default: as these say.
 
         Returns
         -------
@@ -335,7 +336,7 @@ class MedianLVQ(PrototypeClassifier):
         if callable(self.metric):
             X = X.reshape(-1, *self.shape_)
             others = X if Y is None else Y.reshape(-1, *self.shape_)
-            pairs = [[self.metric(x, y) for y in others] for x in X]
+            pairs = [[read_dissimilarity(self.metric(x, y)) for y in others] for x in X]
             return np.array(pairs, dtype=np.float64)
         series = as_series(X, self.shape_)
         if Y is not None:

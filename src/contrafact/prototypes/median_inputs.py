@@ -138,6 +138,28 @@ def _nearest(model: MedianLVQ, given: Any, X: Array, t: Array) -> Array:
     return np.asarray(np.where(t[:, None] == owner, d, np.inf).argmin(0))
 
 
+def read_dissimilarity(d: Any) -> float:
+    """Check what a user's metric returned for two instances.
+
+    Parameters
+    ----------
+    d : object
+        What it returned.
+
+    Returns
+    -------
+    float
+        At least 0.
+    """
+    try:
+        number = float(d)
+    except (TypeError, ValueError):
+        raise TypeError(f"metric must return one number, got {brief(d)}.") from None
+    if not 0 <= number < math.inf:
+        raise ValueError(f"metric must return a finite number of at least 0, got {number}.")
+    return number
+
+
 def search_cost(
     model: MedianLVQ,
     columns: Columns,

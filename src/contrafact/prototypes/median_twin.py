@@ -50,7 +50,7 @@ def _distance(model: MedianLVQ) -> Callable[[Tensor], Tensor]:
     """Return the distances (n, K) of rows as a function."""
     prototypes = torch.from_numpy(model._flat_prototypes())
     if model.metric == "euclidean":
-        layer = Euclidean(prototypes).requires_grad_(False)
+        layer = Euclidean(prototypes, prototypes.mean(0)).requires_grad_(False)
         return lambda x: layer(x).clamp_min(TINY).sqrt()
     gamma = 0.0
     if model.metric == "soft_dtw":

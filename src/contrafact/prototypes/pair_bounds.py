@@ -63,7 +63,7 @@ class PairBounds:
     def numbers_per_row(self) -> int:
         """Return how many numbers the bounds of one instance take."""
         n_prototypes, n_features = self.w.shape
-        return n_prototypes * max(n_prototypes, n_features if self.is_local else 1)
+        return n_prototypes * max(n_prototypes, n_features)
 
     def distances(self, x: Tensor) -> Tensor:
         """Return the squared distances (n, K) by explicit differences, which cancel no digits."""
@@ -75,7 +75,7 @@ class PairBounds:
         away = torch.einsum("krd,nkd->nkr", self.omega, x[:, None] - self.w)
         return away.square().sum(2)
 
-    @property
+    @cached_property
     def normal(self) -> Tensor:
         """Normals (K, K, D) of the half-spaces: [j, k] is 2 ΩᵀΩ (w_k − w_j)."""
         difference = self.w[None] - self.w[:, None]

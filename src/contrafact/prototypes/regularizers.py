@@ -191,14 +191,12 @@ class RelevanceFloor(Regularizer):
             return
         omega = columns_of(layer, self)
         share = omega.square().sum(-2, keepdim=True)  # (..., 1, D)
-        # A column that vanished has lost its direction: it comes back along its own axis.
-        axis = torch.eye(
-            *omega.shape[-2:],
-            dtype=omega.dtype,
-            device=omega.device,
-        )
+        # A column that vanished has lost its direction: it comes back along an axis.
+        axis = torch.zeros_like(omega)
+        column = torch.arange(omega.shape[-1], device=omega.device)
+        axis[..., column % omega.shape[-2], column] = 1.0
         normalized = omega / share.sqrt()
-        direction = torch.where(share > 0, normalized, axis.expand_as(omega))
+        direction = torch.where(share > 0, normalized, axis)
         omega.copy_(direction * self._raised(share).sqrt())
 
     def _raised(self, share: Tensor) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -36,7 +37,18 @@ _VALUES: dict[str, Rule] = {
 
 
 def _cosine(optimizer: Optimizer, n: int, T_max: int | None = None, eta_min: float = 0.0) -> Any:
-    return lr_scheduler.CosineAnnealingLR(optimizer, T_max or n, eta_min)
+    length = T_max or n
+    return lr_scheduler.LambdaLR(optimizer, lambda t: _cosine_share(optimizer, eta_min, t / length))
+
+
+def _cosine_share(optimizer: Optimizer, eta_min: float, progress: float) -> float:
+    """Return the share of a step that is left; `eta_min` of the learning rate at the end.
+
+    torch's own cosine brings the steps of all groups to `eta_min` itself, also those that are a
+    small share of the learning rate, which would grow.
+    """
+    floor = eta_min / optimizer.defaults["lr"] if eta_min else 0.0
+    return floor + (1 - floor) * (1 + math.cos(math.pi * progress)) / 2
 
 
 def _plateau(optimizer: Optimizer, n: int, factor: float = 0.5, patience: int = 5) -> Any:
@@ -74,9 +86,16 @@ def _restarts(
     T_mult: int = 1,
     eta_min: float = 0.0,
 ) -> Any:
-    return lr_scheduler.CosineAnnealingWarmRestarts(
-        optimizer, T_0 or max(1, n // 4), T_mult, eta_min
-    )
+    first = T_0 or max(1, n // 4)
+
+    def share(t: int) -> float:
+        length = first
+        while t >= length:
+            t -= length
+            length *= T_mult
+        return _cosine_share(optimizer, eta_min, t / length)
+
+    return lr_scheduler.LambdaLR(optimizer, share)
 
 
 def _warmup_constant(

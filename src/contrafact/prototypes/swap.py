@@ -119,19 +119,19 @@ class SwapSearch:
         step = 0
         while unchanged < n_prototypes and step < max_sweeps * n_prototypes:
             k = step % n_prototypes
-            if listener is not None and step and k == 0 and listener(history):
-                return history, step // n_prototypes, True
             better = self.best(k, below=history[-1] - margin)
             step += 1
-            if better is None:
-                unchanged += 1
-                continue
-            unchanged = 0
-            place, cost = better
-            self.indices[k] = place
-            column = self.columns.exact(np.array([place]))
-            self.d[k] = column[0]
-            history.append(cost)
+            unchanged += 1
+            if better is not None:
+                unchanged = 0
+                place, cost = better
+                self.indices[k] = place
+                column = self.columns.exact(np.array([place]))
+                self.d[k] = column[0]
+                history.append(cost)
+            round_ends = k == n_prototypes - 1
+            if listener is not None and round_ends and listener(history):
+                return history, step // n_prototypes, True
         return history, ceil_div(step, n_prototypes), unchanged == n_prototypes
 
     def total(self) -> float:

@@ -77,7 +77,8 @@ class EuclideanColumns:
 
     def __init__(self, X: Floats) -> None:
         self.X = X
-        centered = X - X.mean(0)
+        # An outlier draws the mean away, which costs the others their digits, but not the median.
+        centered = X - np.median(X, axis=0)
         norms = np.linalg.norm(centered, axis=1)
         self.unit = float(norms.max()) or 1.0
         self.x = np.ascontiguousarray(centered.T / self.unit)

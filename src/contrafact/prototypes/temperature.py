@@ -42,7 +42,8 @@ def likely_temperature(
     """
     n_classes = int(owner.max()) + 1
     scores = class_scores(d.double(), owner, n_classes, 1.0)
-    unit = float(-scores.amax(1).mean()) or 1.0
+    nearest = -scores.amax(1).cpu().numpy()
+    unit = float(np.average(nearest, weights=weight)) or 1.0
     s = scores / unit
     s_label = s.gather(1, t[:, None])[:, 0]
     w = 1.0 if weight is None else torch.from_numpy(weight).to(s)

@@ -14,7 +14,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from torch import Tensor
 
 from ..numerics.randomness import row_seeds
-from .user_data import naming
+from .user_data import check_spread, naming
 
 Array = NDArray[Any]
 
@@ -71,6 +71,12 @@ class TrainingRows:
             share = len(total) * total
             factor = total.sum() / share[self.t]
             return self.weighted(np.asarray(factor))
+        unknown = [label for label in class_weight if label not in classes.tolist()]
+        if unknown:
+            raise ValueError(
+                f"class_weight holds {', '.join(map(repr, unknown))}; the classes are "
+                f"{classes.tolist()}."
+            )
         with naming("class_weight"):
             weight = np.asarray(compute_sample_weight(class_weight, classes[self.t]))
         return self.weighted(weight)
@@ -182,11 +188,13 @@ class Scaling:
         Scaling
             What brings the rows to training units.
         """
-        center = np.average(rows.X, axis=0, weights=rows.weight)
-        squares = (rows.X - center) ** 2
-        variance = np.average(squares, axis=0, weights=rows.weight)
-        spread = float(np.sqrt(variance.mean())) or 1.0
-        return cls(center, spread, dtype, device)
+        with np.errstate(over="ignore", invalid="ignore"):
+            center = np.average(rows.X, axis=0, weights=rows.weight)
+            squares = (rows.X - center) ** 2
+            variance = np.average(squares, axis=0, weights=rows.weight)
+        spread = float(np.sqrt(variance.mean()))
+        check_spread(spread, rows.X)
+        return cls(center, spread or 1.0, dtype, device)
 
     def tensor(self, X: Array) -> Tensor:
         """Return instances (n, features) in training units: (X − center) / spread."""

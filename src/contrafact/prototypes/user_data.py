@@ -43,6 +43,24 @@ def flatten_instances(X: Any) -> tuple[Any, tuple[int, ...]]:
     return array, shape[1:]
 
 
+def check_spread(spread: float, X: Array) -> None:
+    """Refuse instances whose squares are too large, or too small, for floats.
+
+    Parameters
+    ----------
+    spread : float
+        Their spread or variance, as computed.
+    X : array of shape (n, features)
+        The instances.
+    """
+    if not math.isfinite(spread) or (spread == 0 and bool(np.ptp(X, axis=0).any())):
+        size = "large" if spread else "small"
+        raise ValueError(
+            f"X holds values up to {np.abs(X).max():.3g}, whose differences are too {size} to be "
+            f"squared as floats. Accepted: values of a {'smaller' if spread else 'larger'} scale."
+        )
+
+
 def read_labels(y: Any, name: str, n: int) -> Array:
     """Check that there is one label for each of n instances.
 
