@@ -27,10 +27,11 @@ def test_every_pair_of_columns_is_balanced(name, shape):
 
 def test_the_smallest_array_with_room_is_taken():
     three = [1, 2, 3]
-    for n, runs in ((1, 9), (4, 9), (5, 18), (7, 18), (9, 27), (13, 27)):
+    for n, runs in ((1, 9), (4, 9), (5, 18), (7, 18), (8, 27), (9, 27), (13, 27)):
         assert len(assign({str(i): three for i in range(n)}, "auto")) == runs
     levels = {str(i): three for i in range(7)} | {"two": [0, 1]}
-    design = assign(levels, "L18")
+    design = assign(levels, "auto")
+    assert len(design) == 18
     assert np.bincount(design[:, -1]).tolist() == [9, 9]
     assert np.bincount(assign({"two": [0, 1]}, "L9")[:, 0]).tolist() == [6, 3]
 
@@ -60,6 +61,18 @@ def test_an_interaction_is_told_from_main_effects_where_it_is_clear():
     mixed = effects_of(product, {**levels, "d": [0, 1, 2]}, "L9").shares.set_index("term")
     assert not mixed["clear"][["a × b", "c × d"]].any()
     assert mixed.loc["c", "y"] + mixed.loc["d", "y"] == pytest.approx(1)
+
+
+def test_a_score_without_a_value_in_some_run_has_no_shares():
+    def score(p):
+        return {"y": np.nan if p["a"] == 2 else p["b"], "z": p["b"]}
+
+    levels = {"a": [0, 1, 2], "b": [None, 1, 2.0]}
+    effects = effects_of(lambda p: score({**p, "b": p["b"] or 0}), levels, "L9")
+    assert effects.shares["y"].isna().all()
+    np.testing.assert_allclose(effects.shares["z"][:2], [0, 1], atol=1e-12)
+    assert effects.main["y"].isna().tolist() == [False, False, True, True, True, True]
+    assert effects.main["value"].tolist() == [0, 1, 2, None, 1, 2.0]
 
 
 def test_parameters_of_an_explainer():
@@ -93,15 +106,18 @@ def test_parameters_of_an_explainer():
         ({"array": "L12"}, "array must be 'auto', 'L9', 'L18' or 'L27', got 'L12'"),
         ({"metrics": "valid"}, "metrics must be"),
         ({"metrics": ["beauty"]}, "beauty"),
+        (
+            {"explainer": cf.LatentCF(), "levels": {"tau": [0.5, 0.6]}, "metrics": ["tau"]},
+            "metrics and levels both name 'tau'",
+        ),
     ],
 )
 def test_refuses(given, said):
     model = LogisticRegression(max_iter=500).fit(ITALY.X_train[:, 0], ITALY.y_train)
-    options = {"levels": {"max_iter": [2, 3]}, **given}
+    options = {"explainer": cf.CELS(), "levels": {"max_iter": [2, 3]}, **given}
+    data = {"reference": (ITALY.X_train, ITALY.y_train), "X": ITALY.X_test[:2]}
     with pytest.raises((ValueError, TypeError), match=said):
-        parameter_effects(
-            cf.CELS(), model, (ITALY.X_train, ITALY.y_train), ITALY.X_test[:2], **options
-        )
+        parameter_effects(model=model, **data, **options)
 
 
 def test_more_parameters_than_columns_are_refused():

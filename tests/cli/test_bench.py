@@ -103,3 +103,5 @@ def test_sensitivity_prints_effects_and_keeps_the_runs(tmp_path):
     assert lines[0] == "threshold,init,max_iter,sparsity" and len(lines) == 10
     told = CliRunner().invoke(app, [*command, "--vary", "tau=0.5"])
     assert told.exit_code == 2 and "is not understood. Accepted: NAME=VALUE" in told.output
+    told = CliRunner().invoke(app, [*command, "--vary", "tau=0.5,0.6", "--vary", "tau=0.7,0.8"])
+    assert told.exit_code == 2 and "--vary names 'tau' twice" in told.output

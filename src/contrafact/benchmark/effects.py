@@ -51,11 +51,12 @@ class ParameterEffects:
         One line per run: the value of each parameter, and each metric's mean over the instances.
     main : DataFrame
         One line per parameter and value: `parameter`, `value`, and the mean of each metric over the
-        runs with that value.
+        runs with that value; NaN where one of these has none.
     shares : DataFrame
         One line per parameter, and per pair as "a × b": `term`, `clear`, and of each metric the
-        share of its variance among the runs that the term explains. A term is clear where no other
-        parameter's effect is mixed with it; the shares of terms that are not add up to more than 1.
+        share of its variance among the runs that the term explains, NaN where a run has no value.
+        A term is clear where the effect of no other single parameter is mixed with it. Interactions
+        of others may be, so that the shares may add up to more than 1.
     """
 
     runs: pd.DataFrame
@@ -133,6 +134,12 @@ def parameter_effects(
             f"{', '.join(sorted(explainer.get_params()))}."
         )
 
+    shared = sorted(set(levels) & set(metrics))
+    if shared:
+        raise ValueError(
+            f"metrics and levels both name {shared[0]!r}, which would be two columns of one name."
+        )
+
     def score(parameters: dict[str, Any]) -> dict[str, float]:
         fitted = clone(explainer).set_params(**parameters).fit(model, *reference)
         result = fitted.explain(X, target, random_state=random_state)
@@ -175,10 +182,12 @@ def effects_of(
     main = []
     for name, column in zip(names, design.T, strict=True):
         for level, value in enumerate(levels[name]):
-            means = scores[column == level].mean()
+            means = scores[column == level].mean(skipna=False)
             main.append({"parameter": name, "value": value, **means})
     runs = pd.concat([pd.DataFrame(settings, dtype=object), scores], axis=1)
-    return ParameterEffects(runs, pd.DataFrame(main), _shares(design, names, scores))
+    effects = pd.DataFrame(main)
+    effects["value"] = pd.Series([line["value"] for line in main], dtype=object)
+    return ParameterEffects(runs, effects, _shares(design, names, scores))
 
 
 def _shares(design: Array, names: list[str], scores: pd.DataFrame) -> pd.DataFrame:
@@ -199,7 +208,8 @@ def _shares(design: Array, names: list[str], scores: pd.DataFrame) -> pd.DataFra
         others = [contrasts[position] for position in range(len(names)) if position not in parts]
         mixed = any(np.abs(basis.T @ other).max(initial=0) > 1e-9 for other in others)
         explained = np.square(basis.T @ centered).sum(axis=0)
-        share = np.divide(explained, total, out=np.zeros_like(total), where=total > 0)
+        # What does not vary has nothing to explain; what has no value everywhere can't be divided.
+        share = np.divide(explained, total, out=0 * total, where=total > 0)
         values = dict(zip(scores.columns, share, strict=True))
         lines.append({"term": term, "clear": not mixed and basis.shape[1] > 0, **values})
     return pd.DataFrame(lines)

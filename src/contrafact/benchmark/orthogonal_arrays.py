@@ -77,15 +77,19 @@ def assign(levels: Mapping[str, Sequence[Any]], design: Design | Literal["auto"]
         Positions among the values of each parameter, in the order of the parameters.
     """
     n = len(levels)
+    counts = [len(values) for values in levels.values()]
     if design == "auto":
-        enough = [name for name, most in CAPACITY.items() if n <= most]
+        enough = [
+            name
+            for name, most in CAPACITY.items()
+            if n <= most and not (name == "L18" and n == most and 2 not in counts)
+        ]
         if not enough:
             raise ValueError(f"levels holds {n} parameters; at most 13 can be varied at once.")
         design = enough[0]
     if n > CAPACITY[design]:
         raise ValueError(f"levels holds {n} parameters; {design} takes at most {CAPACITY[design]}.")
     array = orthogonal_array(design)
-    counts = [len(values) for values in levels.values()]
     columns = list(range(array.shape[1]))
     chosen = []
     if design == "L18":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -52,7 +53,7 @@ def bench_sensitivity(
         train_classifier,
     )
 
-    levels = dict(_parse_levels(spec) for spec in vary)
+    levels = _read_levels(vary)
     data = read_dataset(dataset)
     model = as_model(train_classifier(classifier, data, seed), data)
     rows, target = select_instances(model, data.X_test, instances, "stratified", seed)
@@ -74,6 +75,17 @@ def bench_sensitivity(
     if out is not None:
         effects.runs.to_csv(out, index=False)
         print_text(f"Runs: {out}")
+
+
+def _read_levels(vary: list[str]) -> dict[str, list[Any]]:
+    """Read all parameters to vary; each may be named once."""
+    levels: dict[str, list[Any]] = {}
+    for spec in vary:
+        name, values = _parse_levels(spec)
+        if name in levels:
+            raise ValueError(f"--vary names {name!r} twice; give its values at once: {ACCEPTED}.")
+        levels[name] = values
+    return levels
 
 
 def _parse_levels(spec: str) -> tuple[str, list[Any]]:
@@ -106,6 +118,7 @@ def _shares(frame: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
     """Return shares in percent, in brackets where they are mixed with another effect."""
     shown = frame[["term"]].astype(object)
     for name in metrics:
-        pairs = zip(frame[name], frame["clear"], strict=True)
-        shown[name] = [f"{share:.0%}" if clear else f"({share:.0%})" for share, clear in pairs]
+        percent = ["" if math.isnan(share) else f"{share:.0%}" for share in frame[name]]
+        pairs = zip(percent, frame["clear"], strict=True)
+        shown[name] = [share if clear or not share else f"({share})" for share, clear in pairs]
     return shown
