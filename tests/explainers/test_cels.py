@@ -51,6 +51,17 @@ def test_the_smoothness_term_smooths():
     assert loss_of(explainer, theta).item() < before / 2
 
 
+@pytest.mark.parametrize("binarize", [True, False])
+def test_values_that_are_held_do_not_count_as_copied(binarize):
+    model = LogisticRegression(max_iter=500).fit(ITALY.X_train[:, 0], ITALY.y_train)
+    frozen = np.arange(24) < 8
+    explainer = cf.CELS(max_iter=60, binarize=binarize).fit(model, ITALY.X_train, ITALY.y_train)
+    result = explainer.explain(X, constraints=cf.Constraints(frozen=frozen))
+    mask = result.info["mask"]
+    assert not mask[..., frozen].any() and mask[..., ~frozen].any()
+    np.testing.assert_allclose(result.info["mask_density"], (mask > 0).mean((1, 2)))
+
+
 @pytest.mark.parametrize(
     ("option", "value"),
     [

@@ -606,11 +606,22 @@ def test_the_second_search_comes_nearer_and_stays_in_the_class(fcn, autoencoder)
     after = fitted(fcn, autoencoder, nearer=60).explain(X[:20])
     assert after.valid.all()
     assert np.array_equal(after.info["fallback"], before.info["fallback"])
-    rmse = [result.evaluate(["rmse"])["rmse"] for result in (before, after)]
-    assert rmse[1].mean() < 0.9 * rmse[0].mean()
-    assert (rmse[1] <= 1.05 * rmse[0]).mean() >= 0.9
+    assert rmse(after).mean() < 0.9 * rmse(before).mean()
     kept = fitted(fcn, autoencoder, nearer=60).explain(X[:20], confidence=0.9)
     assert (kept.cf_proba.max(1)[kept.valid] >= 0.9).all()
+
+
+@pytest.mark.parametrize("shorten", [True, False])
+@pytest.mark.parametrize("calls", [12, 40, 100, None])
+def test_the_second_search_is_never_farther(linear, autoencoder, calls, shorten):
+    """Nor does it take the budget from the way back to the first point accepted."""
+    budget = None if calls is None else cf.Budget(calls=calls * 20)
+    before, after = (
+        fitted(linear, autoencoder, nearer=n, shorten=shorten).explain(X[:20], budget=budget)
+        for n in (0, 100)
+    )
+    assert np.array_equal(after.valid, before.valid) and before.valid.sum() >= 5
+    assert (rmse(after) <= rmse(before) * (1 + 1e-5)).all()
 
 
 def test_the_second_search_leaves_alternatives_where_they_are(linear, autoencoder):

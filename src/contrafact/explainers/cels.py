@@ -216,10 +216,14 @@ class CELS(GuidedExplainer):
         found = self._learn_saliency(tasks)
         tasks = tasks.attach(saliency=found.code)
         mask, x_cf = self._cut(tasks) if self.binarize else self._raise(tasks)
+        mask = mask.expand(-1, *tasks.shape)
+        if tasks.feasible_set is not None:
+            _, _, movable = tasks.feasible_set.box(tasks.x)
+            mask = mask * movable  # what is held at x was not copied
         return tasks.candidates(
             x_cf,
             saliency=found.code.expand(-1, *tasks.shape),
-            mask=mask.expand(-1, *tasks.shape),
+            mask=mask,
             guide_index=tasks.guide_index,
             k_index=tasks.rank,
             iterations=found.iterations,

@@ -83,7 +83,8 @@ class TSNUC(FallbackExplainer):
         code. "predict_only": λ₁ = 0, the model is only asked whether to stop. "auto": "gradient"
         where the model has gradients, else "predict_only".
     preset : {"library", "paper"}, default="library"
-        Values of all parameters left at None: ours, or all of the paper's choices.
+        Values of all parameters left at None: ours, or all of the paper's choices, whose 10,000
+        steps need a budget of as many calls.
     autoencoder : Autoencoder, {"cnn", "lstm"} or None
         A trained one, or the kind to train at fit.
     max_epochs : int, default=500
@@ -109,7 +110,8 @@ class TSNUC(FallbackExplainer):
         x' = x + D(ẑ) − D(F(z)), so that a code that has not moved is no change.
     nearer : int, optional
         Steps of a second search, from there on within c, for models with gradients and the first
-        counterfactual of an instance: minimize rms(x' − x) − 0.1 log P(c | x') over ẑ. 0: none.
+        counterfactual of an instance: minimize rms(x' − x) − 0.1 log P(c | x') over ẑ; kept where
+        it ends nearer. 0: none.
     shorten : bool, optional
         Go back along the line from F(z) to ẑ to the first point the model accepts.
     doubling : int, optional
@@ -343,19 +345,27 @@ class TSNUC(FallbackExplainer):
         untouched = (fed == z).all(1) & (not moving.has_noise)
         centroid = self.centroids_.nearest(found.code, tasks.target)
         end = self._without_noise(tasks, decode, found, moving)
+        x_cf = self._place(tasks, decode, end)
         steps = self._setting("nearer")
         if steps and self._gradients() == "auto" and self.classifier_.differentiable:
             # All alternatives of an instance would end at the same place.
             first = found.reached & (tasks.rank == 0)
-            end[first] = bring_nearer(tasks.take(first), decode, end[first], self.latent_, steps)
+            trying = tasks.take(first)
+            code = bring_nearer(trying, decode, end[first], self.latent_, steps)
+            near = self._place(trying, decode, code)
+            x_cf[first] = self.latent_.nearer(trying, near, x_cf[first])
         return tasks.candidates(
-            shorten(tasks, decode, end) if self._setting("shorten") else decode(tasks, end),
+            x_cf,
             iterations=found.iterations,
             converged=found.converged,
             flipped_at_start=at_start & untouched,
             centroid=centroid,
             **trace.curves(len(tasks)),
         )
+
+    def _place(self, tasks: Tasks, decode: Decode, code: Tensor) -> Tensor:
+        """Return the candidates of codes, or the first ones accepted on the way to them."""
+        return shorten(tasks, decode, code) if self._setting("shorten") else decode(tasks, code)
 
     def _loss(self, point: Point) -> Tensor:
         """λ₁ · (−log P(c | x')) + λ₂ · mean|x − x'| + λ₃ · ‖ẑ − μ_c‖."""

@@ -81,6 +81,14 @@ class LatentSpace:
         plane[:, : min(2, len(axes))] = axes[:2].T
         return cls(autoencoder, codes, spread, plane)
 
+    def nearer(self, tasks: Tasks, one: Tensor, other: Tensor) -> Tensor:
+        """Return of two candidates of each task the one with less change; `other` where equal."""
+        unit = self.unit.to(one.dtype)
+        size_of_one, size_of_other = (
+            ((x_cf - tasks.x) / unit).flatten(1).square().sum(1) for x_cf in (one, other)
+        )
+        return torch.where(broadcast_rows(size_of_one < size_of_other, one), one, other)
+
     @property
     def unit(self) -> Tensor:
         """What the autoencoder's scaling takes as 1, per channel, shaped to divide instances by."""
