@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from contrafact.metrics import evaluate
 
@@ -25,6 +26,15 @@ def test_proximity_and_compactness_are_those_of_the_papers(make):
     np.testing.assert_allclose(frame["proximity"], [25.0001**0.5 / 4, 0.02 / 4])
     assert frame["compactness"].tolist() == [6 / 8, 7 / 8]
     assert frame["unchanged_fraction"].tolist() == [5 / 8, 7 / 8]
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_a_change_of_the_tolerance_is_none_whatever_the_precision(make, dtype):
+    X = np.arange(0, 5, 0.01).reshape(5, 1, 100)
+    result = make(X.astype(dtype), (X + 0.01).astype(dtype), [[1, 0]] * 5, [[0, 1]] * 5)
+    assert evaluate(result, ["compactness"])["compactness"].tolist() == [1.0] * 5
+    farther = make(X.astype(dtype), (X + 0.05).astype(dtype), [[1, 0]] * 5, [[0, 1]] * 5)
+    assert evaluate(farther, ["compactness"])["compactness"].tolist() == [0.0] * 5
 
 
 def test_dtw_forgives_a_shift_and_never_exceeds_l2(make):

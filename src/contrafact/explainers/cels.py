@@ -89,7 +89,8 @@ class CELS(GuidedExplainer):
     metric : {"euclidean", "dtw"}, default="euclidean"
         Distance of the neighbor and of the median.
     n_segments : int, default=16
-        Segments of the map in models without gradients.
+        Segments of the map in models without gradients, shared out among the channels; each has at
+        least two.
     gradient_subsample : float, optional
         Share of the segments, drawn anew, that is tried in each round in models without gradients;
         default: all.

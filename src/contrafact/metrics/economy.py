@@ -13,7 +13,7 @@ from ..engine.result import Counterfactuals, as_numpy
 from ..models.classifier import Array
 from ..search.refinement import refine
 from .inputs import MetricInputs, classifier_of
-from .metric import Metric, absolute_change, flat_changed, instance_shape
+from .metric import Metric, absolute_change, flat_arrays, flat_changed, instance_shape
 from .regions import count_regions
 
 #: the tolerance of the papers' compactness
@@ -76,8 +76,12 @@ class Compactness(Metric):
 
     @override
     def compute(self, result: Counterfactuals, inputs: MetricInputs) -> Array:
-        # The difference of two decimals is rounded: 1.01 - 1 is above 0.01.
-        kept = absolute_change(result) <= KEPT_WITHIN * (1 + 1e-9)
+        # Decimals are rounded, and so is their difference: 1.01 - 1 is above 0.01.
+        x, x_cf = flat_arrays(result)
+        dtype = as_numpy(result.X_cf).dtype
+        eps = np.finfo(dtype).eps if dtype.kind == "f" else 0.0
+        rounding = eps * (np.abs(x) + np.abs(x_cf) + KEPT_WITHIN)
+        kept = absolute_change(result) <= KEPT_WITHIN + rounding
         return np.asarray(kept.mean(axis=1))
 
 
