@@ -114,3 +114,16 @@ def test_a_run_that_a_method_has_not_finished_counts_for_no_one():
 def test_missing_columns_are_named(random_table):
     with pytest.raises(ValueError, match=r"no column 'instance', 'linf'. Columns: dataset, .*l2"):
         ranks(random_table.drop(columns="instance"), "linf")
+
+
+def test_failures_are_found_in_the_status_where_there_is_no_column_valid():
+    status = [["invalid", "valid"], ["error", "already_target"]]
+    frame = table([[0, 1], [0, 1]], status=status)
+    assert ranks(frame, "l2").to_numpy().tolist() == [[2, 1], [2, 1]]
+    assert ranks(frame, "l2", failed_worst=False).to_numpy().tolist() == [[1, 2], [1, 2]]
+
+
+@pytest.mark.parametrize("column", ["dataset", "classifier", "seed"])
+def test_runs_without_a_name_are_refused(column):
+    with pytest.raises(ValueError, match=f"column '{column}' of frame has missing values"):
+        ranks(table([[0, 1]]).assign(**{column: None}), "l2")

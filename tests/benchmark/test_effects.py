@@ -75,6 +75,12 @@ def test_a_score_without_a_value_in_some_run_has_no_shares():
     assert effects.main["value"].tolist() == [0, 1, 2, None, 1, 2.0]
 
 
+def test_rounding_has_no_shares():
+    numbers = iter(0.1 + 1e-17 * np.random.default_rng(0).integers(-9, 9, 9))
+    shares = effects_of(lambda p: {"y": next(numbers)}, {"a": [0, 1, 2], "b": [0, 1, 2]}).shares
+    assert (shares["y"] == 0).all()
+
+
 def test_parameters_of_an_explainer():
     """Of CELS, the cut decides how much is copied, and max_iter what it costs."""
     flat = ITALY.X_train[:, 0]

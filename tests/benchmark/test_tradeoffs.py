@@ -6,6 +6,7 @@ import pytest
 from scipy import stats
 from score_table import table
 
+from contrafact.benchmark.blocks import ranks
 from contrafact.benchmark.tradeoffs import correlations, pareto_front, scalarize, sensitivity
 
 
@@ -104,3 +105,34 @@ def test_options_of_a_sensitivity_are_checked(random_table, option):
     (name,) = option
     with pytest.raises(ValueError, match=f"sensitivity: {name} must be"):
         sensitivity(random_table, {"l2": 1}, **option)
+
+
+def test_a_method_that_failed_in_a_whole_block_gains_nothing():
+    """Nor where all others are equal there, so that the worst score is the best as well."""
+    alike = table([[1, 1]] * 3, valid=[[0, 1]] * 3)
+    assert scalarize(alike, {"l2": 1}).to_dict() == {"b": 1.0, "a": 0.0}
+    assert sensitivity(alike, {"l2": 1}).loc["b", "wins"] == 1
+    half = table([[1, 2], [1, 2]], valid=[[1, 1], [0, 1]])
+    assert scalarize(half, {"l2": 1}).to_dict() == {"a": 0.5, "b": 0.5}
+    assert pareto_front(half, ["l2"])["on_front"].all()
+    assert pareto_front(table([[1, 2]] * 2), ["l2"])["on_front"].tolist() == [True, False]
+
+
+def test_rounding_decides_nothing():
+    """The means are equal, but are rounded differently."""
+    one, other = np.array([13, 22, 16, 22, 13, 14]) / 24, np.array([12, 22, 16, 22, 14, 14]) / 24
+    parts = [
+        table([[a, b]] * 6).assign(instance=i)
+        for i, (a, b) in enumerate(zip(one, other, strict=True))
+    ]
+    frame = pd.concat(parts)
+    assert (ranks(frame, "l2") == 1.5).all(axis=None)
+    assert scalarize(frame, {"l2": 1}).tolist() == [1, 1]
+    assert pareto_front(frame, ["l2"])["on_front"].all()
+
+
+@pytest.mark.parametrize("call", [scalarize, sensitivity, pareto_front])
+def test_a_metric_without_any_score_is_named(call):
+    frame = table([[1, 2]], sparsity=[np.nan, np.nan])
+    with pytest.raises(ValueError, match="'sparsity' has no score in any block"):
+        call(frame, {"l2": 1, "sparsity": 0} if call is not pareto_front else ["l2", "sparsity"])

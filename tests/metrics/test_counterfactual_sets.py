@@ -64,6 +64,17 @@ def test_one_that_did_not_come_is_a_copy(sets):
     np.testing.assert_allclose(two_of_three, kept[:2], rtol=1e-9)
 
 
+def test_one_that_is_not_valid_is_a_copy(sets):
+    """Else any junk far away would look diverse."""
+    points = [[1, 1], [100, -100], [3, 3]]
+    found = evaluate(sets(points, [0] * 3, valid=[True, False, True], k=3), "diversity")
+    kept = evaluate(sets([[1, 1], [1, 1], [3, 3]], [0] * 3, k=3), "diversity")
+    np.testing.assert_allclose(found["diversity"], kept["diversity"], rtol=1e-9)
+    none = evaluate(sets(points, [0] * 3, valid=[False] * 3, k=3), "diversity")["diversity"]
+    alike = evaluate(sets(np.ones((3, 2)), [0] * 3, k=3), "diversity")["diversity"]
+    np.testing.assert_allclose(none, alike, rtol=1e-9)
+
+
 def test_coverage_by_hand(sets):
     points = [[1, 1], [1, 1], [2, 2], [3, 3], [4, 4], [1, 1]]
     result = sets(points, [0, 0, 0, 1, 1, 2], valid=[True, True, True, True, False, False], k=3)

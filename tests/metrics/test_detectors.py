@@ -110,6 +110,17 @@ def test_prototype_energy_by_hand(make):
     )  # at a prototype the energy is 0
 
 
+@pytest.mark.parametrize("copies", [1, 30])
+def test_prototype_energy_where_every_row_is_a_prototype(make, copies):
+    """The centers of clusters of one row are that row but for rounding."""
+    rng = np.random.default_rng(0)
+    reference, labels = np.repeat(rng.normal(size=(6, 24)), copies, 0), np.repeat(["a", "b"], 3)
+    found = score(
+        make, "prototype_energy", reference[:4] + 0.3, (reference, np.repeat(labels, copies))
+    )
+    assert (found < 100).all()
+
+
 def test_prototype_energy_is_not_fooled_by_scale(make):
     rng = np.random.default_rng(0)
     reference, labels = rng.normal(size=(60, 4)) + 2, ["a", "b"] * 30

@@ -65,6 +65,14 @@ def test_concentration_from_one_value_to_all(make):
     np.testing.assert_array_equal(one.iloc[:, 2:], [[0, NAN]])
 
 
+def test_rounding_is_not_concentrated(make):
+    X = np.ones((2, 4))
+    X_cf = X.copy()
+    X_cf[:, 0] = np.nextafter(1.0, 2.0)
+    result = make(X, X_cf, [[1, 0]] * 2, [[0, 1]] * 2, modality="row")
+    assert evaluate(result, ["gini", "hoyer"])[["gini", "hoyer"]].isna().all(axis=None)
+
+
 def test_redundancy_by_hand(changes):
     # Only the first value decides. Three of four edits can be given back; a failure's edits serve
     # nothing.

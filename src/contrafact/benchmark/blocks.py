@@ -249,7 +249,9 @@ def _block_means(
     score = score.where(np.isfinite(score))
     worst = _worst_scores(frame, score, direction)
     if failed_worst and "valid" in frame:
-        score = score.where(frame["valid"].astype(float) == 1)
+        score = score.where(_as_scores(frame, "valid") == 1)
+    elif failed_worst and "status" in frame:
+        score = score.where(frame["status"].isin(("valid", "already_target")))
     # k counterfactuals of one instance are one score, and one failure among them is a failure.
     grouped = score.groupby([frame[key] for key in KEYS])
     is_complete = grouped.count() == grouped.size()
@@ -262,7 +264,18 @@ def _block_means(
     keys = BLOCK_KEYS[blocks]
     means = by_run.groupby(keys).mean()
     is_known = table.groupby(keys).count() > 0
-    return means, is_known
+    return means.apply(_without_rounding, axis=1, raw=True), is_known
+
+
+def _without_rounding(means: Array) -> Array:
+    """Round the means of a block to 12 digits of the largest, so that equal sums are equal."""
+    largest = np.nanmax(np.abs(means))
+    if not largest > 0:
+        return means
+    digits = 11 - int(np.floor(np.log10(largest)))
+    if abs(digits) > 300:  # such powers of ten are no floats
+        return means
+    return np.asarray(np.round(means * 10.0**digits) / 10.0**digits)
 
 
 def _as_scores(frame: pd.DataFrame, name: str) -> pd.Series[float]:
@@ -290,8 +303,15 @@ def _worst_scores(
 
 
 def _check_columns(frame: pd.DataFrame, names: list[str]) -> None:
-    """Raise where a column is missing."""
+    """Raise where a column is missing, or a key has no value."""
     missing = [name for name in names if name not in frame]
+    # A run that broke down has a row without an instance.
+    gaps = [name for name in RUN if name in frame and frame[name].isna().any()]
+    if gaps:
+        raise ValueError(
+            f"column {gaps[0]!r} of frame has missing values. Accepted: data set, classifier and "
+            "seed of every row."
+        )
     if missing:
         raise ValueError(
             f"frame has no column {', '.join(map(repr, missing))}. "

@@ -196,6 +196,7 @@ def _shares(design: Array, names: list[str], scores: pd.DataFrame) -> pd.DataFra
 
     centered = scores.to_numpy() - scores.to_numpy().mean(axis=0)
     total = np.square(centered).sum(axis=0)
+    rounding = len(scores) * np.square(1e-12 * np.abs(scores.to_numpy()).max(axis=0))
     contrasts = [_contrasts(design[:, [position]]) for position in range(len(names))]
     terms = [(name, contrasts[i], [i]) for i, name in enumerate(names)]
     for a, b in itertools.combinations(range(len(names)), 2):
@@ -209,7 +210,7 @@ def _shares(design: Array, names: list[str], scores: pd.DataFrame) -> pd.DataFra
         mixed = any(np.abs(basis.T @ other).max(initial=0) > 1e-9 for other in others)
         explained = np.square(basis.T @ centered).sum(axis=0)
         # What does not vary has nothing to explain; what has no value everywhere can't be divided.
-        share = np.divide(explained, total, out=0 * total, where=total > 0)
+        share = np.divide(explained, total, out=0 * total, where=total > rounding)
         values = dict(zip(scores.columns, share, strict=True))
         lines.append({"term": term, "clear": not mixed and basis.shape[1] > 0, **values})
     return pd.DataFrame(lines)

@@ -11,7 +11,14 @@ from scipy import stats
 from ..metrics import Metric
 from ..models.classifier import Array
 from ..validation import Integer, ListOf, Real, Satisfies, check_parameters
-from .blocks import TABLE_RULES, block_means, direction_of, name_of, ranks
+from .blocks import (
+    TABLE_RULES,
+    block_means,
+    direction_of,
+    known_block_means,
+    name_of,
+    ranks,
+)
 
 _WEIGHT = Real(at_least=0)
 
@@ -40,7 +47,8 @@ def pareto_front(
 ) -> pd.DataFrame:
     """Find the methods that no other method dominates.
 
-    One method dominates another if it is at least as good in all metrics and better in one.
+    One method dominates another if it is at least as good in all metrics and better in one. One
+    that has no score in a whole block dominates none that has.
 
     Parameters
     ----------
@@ -67,15 +75,21 @@ def pareto_front(
     _check_different(metrics)
     means = {}
     sign = []
+    failed: set[str] = set()
     for metric in metrics:
-        by_block = block_means(frame, metric, failed_worst=failed_worst)
+        by_block = _scored_blocks(frame, metric, failed_worst)
         means[name_of(metric)] = by_block.mean()
+        known = known_block_means(frame, metric, failed_worst=failed_worst)
+        failed |= set(known.columns[known.isna().any()])
         sign.append(1 if direction_of(metric) == "min" else -1)
     table = pd.DataFrame(means)
     loss = table.to_numpy() * sign  # (methods, metrics)
     one = loss[:, None]
     other = loss[None]
     dominates = (one <= other).all(axis=2) & (one < other).any(axis=2)
+    # What stands in for a block without a score is no reason to prefer the method.
+    has_failed = table.index.isin(failed)
+    dominates &= ~has_failed[:, None] | has_failed
     is_dominated = dominates.any(axis=0)
     return table.assign(on_front=np.logical_not(is_dominated))
 
@@ -89,8 +103,8 @@ def scalarize(
     """Compute one weighted score for every method:  Σ_m w_m u_m,   Σ w = 1.
 
     u_m is the share of the way from the worst to the best method's mean of metric m in a block,
-    averaged over blocks; where all are equal it is 1. So the score depends on which methods are
-    compared, and on the weights: see `sensitivity`.
+    averaged over blocks; where all are equal it is 1, without any score in a block 0. So the score
+    depends on which methods are compared, and on the weights: see `sensitivity`.
 
     Parameters
     ----------
@@ -250,7 +264,8 @@ def _utilities(
     """Return u of every method (rows) and metric (columns), as in `scalarize`."""
     utility = {}
     for name in metrics:
-        means = block_means(frame, name, failed_worst=failed_worst)
+        means = _scored_blocks(frame, name, failed_worst)
+        is_known = known_block_means(frame, name, failed_worst=failed_worst).notna()
         low = means.min(axis=1)
         high = means.max(axis=1)
         if direction_of(name) == "min":
@@ -259,5 +274,13 @@ def _utilities(
             best, worst = high, low
         span = (best - worst).where(high > low)
         share = means.sub(worst, axis=0).div(span, axis=0)
-        utility[name] = share.fillna(1.0).mean()
+        utility[name] = share.fillna(1.0).where(is_known, 0.0).mean()
     return pd.DataFrame(utility)
+
+
+def _scored_blocks(frame: pd.DataFrame, metric: str | Metric, failed_worst: bool) -> pd.DataFrame:
+    """Return the block means of a metric; raise where there are none."""
+    means = block_means(frame, metric, failed_worst=failed_worst)
+    if len(means) == 0:
+        raise ValueError(f"the metric {name_of(metric)!r} has no score in any block of frame.")
+    return means

@@ -20,8 +20,8 @@ class Diversity(Metric):
     """log det(K + 10⁻⁶ I), K_ij = 1 / (1 + rmse(x'_i, x'_j)); NaN where one was asked for.
 
     The log-probability of the set in a determinantal point process, near 0 where the
-    counterfactuals of an instance are far apart and least where all are alike. One that was asked
-    for and not returned counts as a copy of another.
+    counterfactuals of an instance are far apart and least where all are alike. One that is not
+    valid or did not come counts as a copy of another.
 
     References
     ----------
@@ -41,7 +41,10 @@ class Diversity(Metric):
         several = sets.n_asked[sets.n_asked > 1]
         for k in np.unique(several).tolist():
             rows = sets.members(np.flatnonzero(sets.n_asked == k), k)  # (sets, k)
-            log_det = self._log_det(torch.from_numpy(x_cf[rows]), n_values(result))
+            valid = result.valid[rows]
+            first_valid = np.take_along_axis(rows, valid.argmax(1)[:, None], axis=1)
+            counted = np.where(valid, rows, first_valid)
+            log_det = self._log_det(torch.from_numpy(x_cf[counted]), n_values(result))
             scores[rows] = log_det.numpy()[:, None]
         return scores
 

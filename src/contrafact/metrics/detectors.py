@@ -231,7 +231,9 @@ class PrototypeEnergy(Detector):
             squares.append(class_squares)
         about_prototypes = np.concatenate(squares).mean()
         about_the_mean = reference.rows.var(axis=0).mean()
-        # Either is 0 where all rows are alike.
+        # Either is 0 where all rows are alike, the first up to rounding where each is a prototype.
+        if about_prototypes <= 1e-12 * about_the_mean:
+            about_prototypes = 0.0
         variance = about_prototypes or about_the_mean or 1.0
         memory = PrototypeMemory(np.concatenate(means), scale=np.sqrt(variance))
         return memory.energy

@@ -161,6 +161,11 @@ class ShortestEdit(Metric):
         return np.where(np.isinf(shortest), np.nan, shortest)
 
 
+def _changes(result: Counterfactuals) -> Array:
+    """Return |x' − x| (n, d), 0 where it is rounding."""
+    return np.where(flat_changed(result), absolute_change(result), 0.0)
+
+
 class Gini(Metric):
     """Gini index of a: 0 where all values moved alike, 1 − 1/d where one did.
 
@@ -177,7 +182,7 @@ class Gini(Metric):
 
     @override
     def compute(self, result: Counterfactuals, inputs: MetricInputs) -> Array:
-        a = np.sort(absolute_change(result), axis=1)
+        a = np.sort(_changes(result), axis=1)
         d = a.shape[1]
         weight = 2.0 * np.arange(1, d + 1) - d - 1
         return _ratio(a @ weight, d * a.sum(axis=1))
@@ -199,7 +204,7 @@ class Hoyer(Metric):
 
     @override
     def compute(self, result: Counterfactuals, inputs: MetricInputs) -> Array:
-        a = absolute_change(result)
+        a = _changes(result)
         root = np.sqrt(a.shape[1])
         l1 = a.sum(axis=1)
         l2 = np.linalg.norm(a, axis=1)
