@@ -185,3 +185,63 @@ def test_what_does_not_fit_is_named(frame, words):
     table = Table.read(pd.DataFrame({"age": [44, 61], "ward": ["A", "B"]}))
     with pytest.raises((ValueError, TypeError), match=words):
         Table.read(frame, like=table)
+
+
+@pytest.mark.parametrize("library", [pd, pl])
+@pytest.mark.parametrize(
+    ("dtype", "value", "accepted"),
+    [
+        ("int64", 49.5, "whole numbers from -9223372036854775808"),
+        ("uint8", 300, "whole numbers from 0 to 255 are accepted"),
+        ("uint8", -5, "whole numbers from 0 to 255 are accepted"),
+        ("float32", 1e39, "numbers up to 3.40282e"),
+    ],
+)
+def test_numbers_that_a_type_cannot_hold_are_refused(library, dtype, value, accepted):
+    """Rounded or wrapped, they would be other rows."""
+    values = np.arange(20).astype(dtype)
+    fit = Table.read(library.DataFrame({"age": values, "b": np.arange(20.0)}))
+    frame = library.DataFrame({"age": [30.0, float(value)], "b": [0.0, 1.0]})
+    with pytest.raises(ValueError, match=f"column 'age' of X holds .* in row 1; .*{accepted}"):
+        Table.read(frame, like=fit)
+    whole = Table.read(library.DataFrame({"age": [30.0, 31.0], "b": [0.0, 1.0]}), like=fit)
+    assert whole.codes[:, 0].tolist() == [30, 31]
+
+
+@pytest.mark.parametrize("row", [(0, 0, 0), (0, 1, 1), (0, 2, 0), (0, 0.5, 0.5)])
+def test_rows_that_break_a_one_hot_group_are_refused(row):
+    names = ["color_red", "color_green", "color_blue"]
+    eye = pd.DataFrame(np.tile(np.eye(3), (10, 1)), columns=names)
+    fit = Table.read(eye.assign(b=np.arange(30.0)))
+    frame = pd.DataFrame([[1, 0, 0, 0.0], [*row, 0.0]], columns=[*names, "b"])
+    with pytest.raises(ValueError, match=r"columns 'color_red', .* exactly one is 1 .*row 1 holds"):
+        Table.read(frame, like=fit)
+    eye.loc[0] = 0.0
+    open_ = Table.read(eye.assign(b=np.arange(30.0)))
+    if sum(row) == 0:
+        assert len(Table.read(frame, like=open_)) == 2
+        return
+    with pytest.raises(ValueError, match="at most one is 1"):
+        Table.read(frame, like=open_)
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_a_level_that_was_added_to_the_schema_has_a_place_in_the_type(ordered):
+    cities = pd.Categorical(["Bonn", "Rom"] * 4, ordered=ordered)
+    frame = pd.DataFrame({"city": cities, "b": np.arange(8.0)})
+    levels = ["Bonn", "Rom", "Berlin"]
+    fit = Table.read(frame, Schema.infer(frame).edit("city", levels=levels))
+    assert fit.frame()["city"].tolist() == frame["city"].tolist()
+    new = pd.DataFrame({"city": ["Berlin", "Rom"], "b": [0.0, 1.0]})
+    back = Table.read(new, like=fit).frame()["city"]
+    assert back.tolist() == ["Berlin", "Rom"] and back.cat.ordered == ordered
+    enum = pl.DataFrame({"city": ["Bonn", "Rom"] * 4}, schema={"city": pl.Enum(["Bonn", "Rom"])})
+    fit = Table.read(enum, Schema.infer(enum).edit("city", levels=levels))
+    assert Table.read(pl.DataFrame({"city": ["Berlin"]}), like=fit).frame()["city"][0] == "Berlin"
+
+
+def test_the_value_that_is_no_number_is_named():
+    fit = Table.read(pd.DataFrame({"age": np.arange(20)}))
+    frame = pd.DataFrame({"age": pd.Series([37, 38, "old"], dtype=object)})
+    with pytest.raises(ValueError, match="column 'age' of X holds 'old' in row 2"):
+        Table.read(frame, like=fit)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import narwhals as nw
 import numpy as np
 
+from .columns import Column
 from .frames import MICROSECONDS_PER_DAY, Array
 
 
@@ -88,6 +89,48 @@ class FrameForm:
         """Return whether a column holds dates or moments by its type."""
         return str(self.dtypes[column]).lower().startswith(("date", "timestamp"))
 
+    def holding(self, columns: Sequence[Column]) -> FrameForm:
+        """Return the form with all levels of the columns among the categories of their types."""
+        dtypes = [
+            _holding(dtype, column) for dtype, column in zip(self.dtypes, columns, strict=True)
+        ]
+        return replace(self, dtypes=tuple(dtypes))
+
+    def check_numbers(self, codes: Array, column: int, argument: str) -> None:
+        """Refuse numbers that the type of a column cannot hold, so that they would be changed.
+
+        Parameters
+        ----------
+        codes : array of float64, shape (n,)
+            The numbers; NaN where missing.
+        column : int
+            Position of the column.
+        argument : str
+            What the user calls the frame, for the message.
+        """
+        try:
+            dtype = np.dtype(str(self.dtypes[column]).lower())
+        except (TypeError, ValueError):  # no type of numbers
+            return
+        if dtype.kind in "iu":
+            limits = np.iinfo(dtype)
+            fits = (codes == np.rint(codes)) & (codes >= limits.min) & (codes <= limits.max)
+            accepted = f"whole numbers from {limits.min} to {limits.max}"
+        elif dtype.kind == "f":
+            limit = float(np.finfo(dtype).max)
+            fits = np.abs(codes) <= limit
+            accepted = f"numbers up to {limit:g}"
+        else:
+            return
+        wrong = ~(fits | np.isnan(codes))
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise ValueError(
+                f"column {self.names[column]!r} of {argument} holds {codes[row]:.15g} in row "
+                f"{row}; it was {self.dtypes[column]} at fit, so {accepted} are accepted. Round "
+                "it, or pass floats to fit."
+            )
+
     def build(self, columns: Sequence[Array | Chosen], index: Any = None) -> Any:
         """Make a frame.
 
@@ -134,6 +177,23 @@ def _polars_gap(series: Any) -> float | None:
     """Return NaN for a column of polars in which numbers are NaN and none is null."""
     has_nan = series.dtype.is_float() and bool(series.is_nan().any())
     return np.nan if has_nan and series.null_count() == 0 else None
+
+
+def _holding(dtype: Any, column: Column) -> Any:
+    """Return a type of categories with all levels of a column; any other type as it is."""
+    categories = getattr(dtype, "categories", None)
+    if categories is None or not column.levels:
+        return dtype
+    known = list(categories)
+    if set(column.levels) <= set(known):
+        return dtype
+    if set(known) <= set(column.levels):
+        wanted = list(column.levels)  # in their order
+    else:
+        wanted = [*known, *(level for level in column.levels if level not in known)]
+    if hasattr(dtype, "ordered"):
+        return type(dtype)(wanted, dtype.ordered)
+    return type(dtype)(wanted)
 
 
 def _pandas_values(column: Array | Chosen, dtype: Any, gap: Any) -> Any:

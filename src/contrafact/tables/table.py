@@ -15,6 +15,9 @@ from .frame_forms import Chosen, FrameForm
 from .frames import Array, RawColumn, is_frame, read_columns
 from .schema import Schema
 
+#: whole numbers above it are not exact as floats
+LARGEST = 2**53
+
 
 class FixedValues:
     """The values of columns that are never changed, numbered as they come; shared by tables."""
@@ -148,13 +151,13 @@ class Table:
             encode_column(column, description, fixed, argument)
             for column, description in zip(raw, schema, strict=True)
         ]
-        return cls(
-            schema,
-            FrameForm.of(frame) if like is None else like.form,
-            np.stack(codes, axis=1) if len(frame) else np.zeros((0, len(schema))),
-            getattr(frame, "index", None),
-            fixed,
-        )
+        form = FrameForm.of(frame).holding(schema.columns) if like is None else like.form
+        for position, column in enumerate(schema):
+            if column.kind != "fixed" and not column.levels:
+                form.check_numbers(codes[position], position, argument)
+        rows = np.stack(codes, axis=1) if len(frame) else np.zeros((0, len(schema)))
+        check_groups(rows, schema, argument)
+        return cls(schema, form, rows, getattr(frame, "index", None), fixed)
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -241,6 +244,41 @@ def check_columns(
     )
 
 
+def check_groups(codes: Array, schema: Schema, argument: str) -> None:
+    """Refuse rows in which a one-hot group does not have one 1.
+
+    Parameters
+    ----------
+    codes : array of float64, shape (n, columns)
+        The rows; NaN where missing.
+    schema : Schema
+        What the columns hold.
+    argument : str
+        What the user calls the frame, for the message.
+
+    Raises
+    ------
+    ValueError
+        If a member is not 0 or 1, or another number of them is 1 than the schema says.
+    """
+    for name, members in schema.parts.items():
+        if schema.columns[members[0]].group is None:
+            continue
+        chosen = codes[:, list(members)]
+        count = chosen.sum(1)
+        least = 0 if name in schema.open_groups else 1
+        is_whole = ((chosen == 0) | (chosen == 1)).all(1) & (count >= least) & (count <= 1)
+        wrong = ~is_whole & ~np.isnan(count)
+        if wrong.any():
+            row = int(wrong.argmax())
+            wanted = "at most one" if least == 0 else "exactly one"
+            names = _some([schema.names[member] for member in members])
+            raise ValueError(
+                f"columns {names} of {argument} are a one-hot group, of which {wanted} is 1 and "
+                f"the others are 0; row {row} holds {', '.join(f'{x:g}' for x in chosen[row])}."
+            )
+
+
 def _some(names: Sequence[str], most: int = 5) -> str:
     """List the first few names."""
     listed = ", ".join(repr(name) for name in names[:most]) or "none"
@@ -279,12 +317,19 @@ def encode_column(raw: RawColumn, column: Column, fixed: FixedValues, argument: 
         return _encode_levels(raw, column, argument)
     values = raw.days() if raw.family == "date" else raw.values
     if values.dtype == object:
-        wrong = next(value for value in values if value is not None)
+        row = next((row for row, value in enumerate(values) if not _is_number(value)), 0)
         raise ValueError(
-            f"column {column.name!r} of {argument} holds {brief(wrong)}; the schema says "
-            f"{column.kind!r}, so numbers are accepted."
+            f"column {column.name!r} of {argument} holds {brief(values[row])} in row {row}; the "
+            f"schema says {column.kind!r}, so numbers are accepted."
         )
     return np.asarray(values, dtype=np.float64)
+
+
+def _is_number(value: Any) -> bool:
+    """Return whether a value of a mixed column is missing, or a number that floats hold exactly."""
+    if value is None:
+        return True
+    return isinstance(value, int | float | np.number) and not abs(float(value)) > LARGEST
 
 
 def _encode_levels(raw: RawColumn, column: Column, argument: str) -> Array:
