@@ -61,14 +61,19 @@ def peaks(method, n, m):
     return np.array([largest.bytes, most])
 
 
+def stays_within(bound, method, n, m):
+    """Whether the peaks do, in one of three attempts: threads of other tests may still allocate."""
+    return any((peaks(method, n, m) <= bound).all() for _ in range(3))
+
+
 @pytest.mark.parametrize("name", METHODS)
 def test_memory_is_not_quadratic(name):
     method = getattr(cf, name)
     peaks(method, 4, 40)  # what is made once
     n, m = 24, 300
     base = peaks(method, n, m)
-    assert (peaks(method, 2 * n, m) <= TWICE * base).all()
-    assert (peaks(method, n, 2 * m) <= TWICE * base).all()
+    assert stays_within(TWICE * base, method, 2 * n, m)
+    assert stays_within(TWICE * base, method, n, 2 * m)
 
 
 @pytest.mark.parametrize(
@@ -87,4 +92,4 @@ def test_pairs_of_instance_and_reference_row_are_compared_in_parts(
     method = getattr(cf, name)
     peaks(method, 4, 40)
     base = peaks(method, 100, 400)
-    assert (peaks(method, 200, 800) <= TWICE * base).all()
+    assert stays_within(TWICE * base, method, 200, 800)

@@ -152,7 +152,7 @@ def test_rows_off_the_grid_are_asked_about_as_they_are():
     frame = pd.DataFrame({"x": np.arange(40) / 2.0, "n": np.arange(40)})
     model = lambda frame: np.eye(2)[(frame["x"] > 3.3).to_numpy(int)]  # noqa: E731
     explainer = cf.NearestUnlike().fit(model, frame, (frame["x"] > 3.3).to_numpy(int))
-    row = pd.DataFrame({"x": [3.32, 3.28], "n": [7, 6.5]})
+    row = pd.DataFrame({"x": [3.32, 3.28], "n": [7, 6]})
     result = explainer.explain(row)
     assert result.labels.tolist() == [1, 0] and result.valid.all()
     pd.testing.assert_frame_equal(result.frame[["x"]], row[["x"]])
