@@ -498,3 +498,10 @@ def test_weights_are_rows_given_several_times_in_the_temperature():
 def test_what_a_metric_returns_is_checked(answer, message, clouds):
     with pytest.raises((ValueError, TypeError), match=f"metric must return .*{message}"):
         MedianLVQ(metric=lambda a, b: answer).fit(*clouds)
+
+
+@pytest.mark.parametrize(("factor", "word"), [(1e160, "large"), (1e-200, "small")])
+def test_values_whose_squares_are_no_floats_are_refused(factor, word, clouds):
+    X, y = clouds
+    with pytest.raises(ValueError, match=f"X holds values up to .* too {word}"):
+        MedianLVQ().fit(factor * X, y)

@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 from typing_extensions import override
 
-from ..data.arrays import as_real
 from ..engine import Candidates, Tags, Tasks
 from ..guides import Guide, NearestUnlikeNeighbor
 from ..models.classifier import Array
@@ -18,7 +17,7 @@ from ..numerics import broadcast_rows
 from ..search import first_on_line
 from ..search.ball import Ball
 from ..search.segments import as_rows
-from ..validation import Function, Integer, Nothing, OneOf, Real, Satisfies, brief
+from ..validation import Function, Integer, Nothing, OneOf, Real, Satisfies
 from .support.ball_descent import BallDescent
 from .support.ball_race import BallRace
 from .support.ball_search import BallSearch, Found, Objective
@@ -27,6 +26,7 @@ from .support.guided import FallbackExplainer
 from .support.level_exchanges import exchange_levels
 from .support.option_rules import COUNT, PROBABILITY, STEPS
 from .support.pixel_levels import MOST, Levels, PixelLevels, find_levels, round_to_levels
+from .support.value_bounds import check_scale, read_bounds
 
 #: Frank-Wolfe gap up to which a search counts as done
 SMALL_GAP = 0.1
@@ -171,8 +171,8 @@ class SVCE(FallbackExplainer):
         if self.bounds is None:
             low, high = X.transpose(0, 1).flatten(1).aminmax(dim=1)
         else:
-            low, high = _read_bounds(self.bounds, X)
-            _check_scale(X, high)
+            low, high = read_bounds(self.bounds, X)
+            check_scale(X, high)
         self.levels_ = find_levels(self.levels, X, None if self.bounds is None else (low, high))
         self.low_ = broadcast_rows(low, X[0]).expand(self.shape_).clone()
         self.high_ = broadcast_rows(high, X[0]).expand(self.shape_).clone()
@@ -378,28 +378,3 @@ class SVCE(FallbackExplainer):
         known = tasks.accepted(best)
         radius[known] = ball.take(known).norm(best[known]).to(radius)
         return radius
-
-
-def _check_scale(X: Tensor, high: Tensor) -> None:
-    """Refuse pixels of 0 to 255 with bounds of 0 to 1, which all of them would have to leave."""
-    largest = float(X.max())
-    if X.ndim == 4 and float(high.max()) <= 1 and 1.5 < largest <= 255:
-        raise ValueError(
-            f"bounds end at {float(high.max()):g}, but pixels of the reference images reach "
-            f"{largest:g}. Divide the images by 255, or give bounds in their unit, as (0, 255)."
-        )
-
-
-def _read_bounds(bounds: tuple[Any, Any], X: Tensor) -> tuple[Tensor, Tensor]:
-    """Check bounds: numbers or one per channel, the lower below the upper."""
-    low, high = (
-        torch.as_tensor(as_real(bound, "bounds"), dtype=X.dtype, device=X.device).flatten()
-        for bound in bounds
-    )
-    n = X.shape[1]
-    if len(low) not in (1, n) or len(high) not in (1, n) or not bool((low < high).all()):
-        raise ValueError(
-            "bounds must be (lower, upper), lower below upper, each a number or one per channel "
-            f"({n}); got {brief(bounds)}."
-        )
-    return low, high

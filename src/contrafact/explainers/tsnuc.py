@@ -23,40 +23,8 @@ from .support.code_network import CodeNetwork, MovingCodes
 from .support.guided import FallbackExplainer
 from .support.latent_space import LatentSpace, Trace, bring_nearer, shorten
 from .support.option_rules import COUNT, RATE, STEPS, WEIGHT
+from .support.tsnuc_presets import PRESETS
 
-#: values of the parameters that are left at None
-PRESETS: dict[str, dict[str, Any]] = {
-    "library": {
-        "autoencoder": "cnn",
-        "centroids": "predictions",
-        "n_centroids": 3,
-        "max_iter": 500,
-        "noise_mean": 0.0,
-        "noise_std": 0.0,
-        "feedback": False,
-        "residual": True,
-        "nearer": 100,
-        "shorten": True,
-        "doubling": 50,
-        "denoise": True,
-        "fallback": True,
-    },
-    "paper": {
-        "autoencoder": "lstm",
-        "centroids": "labels",
-        "n_centroids": 1,
-        "max_iter": 10_000,
-        "noise_mean": -1.0,
-        "noise_std": 1.0,
-        "feedback": True,
-        "residual": False,
-        "nearer": 0,
-        "shorten": False,
-        "doubling": 0,
-        "denoise": False,
-        "fallback": False,
-    },
-}
 #: numbers of network weights searched at once; more tasks take turns, which changes no result
 MAX_WEIGHTS = 2**25
 

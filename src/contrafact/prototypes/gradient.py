@@ -26,10 +26,8 @@ from .regularizers import Regularizer
 from .schedules import Scheduler
 from .soft_dtw import SoftDTW
 from .temperature import likely_temperature
-from .training_rows import Examples, Scaling, TrainingRows
+from .training_rows import DTYPES, Examples, Scaling, TrainingRows
 from .warped_layers import distance_layer
-
-DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
 @accept_old_names

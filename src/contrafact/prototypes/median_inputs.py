@@ -9,7 +9,7 @@ import numpy as np
 
 from ..data.arrays import read_array
 from ..validation import brief
-from .user_data import Array
+from .user_data import Array, check_spread
 
 if TYPE_CHECKING:
     from .median import MedianLVQ
@@ -46,6 +46,8 @@ def search_columns(model: MedianLVQ, X: Array, kept: Array, order: Array) -> Col
 
     columns: Columns
     if model.metric == "euclidean":
+        with np.errstate(over="ignore", invalid="ignore"):
+            check_spread(float(X.var(axis=0).mean()), X)
         columns = EuclideanColumns(X[order])
     else:
         columns = MatrixColumns(_square_matrix(model, X, kept), order)

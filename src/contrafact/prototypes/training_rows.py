@@ -17,6 +17,7 @@ from ..numerics.randomness import row_seeds
 from .user_data import check_spread, naming
 
 Array = NDArray[Any]
+DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
 @dataclass(frozen=True)

@@ -127,8 +127,8 @@ class FrameForm:
             row = int(wrong.argmax())
             raise ValueError(
                 f"column {self.names[column]!r} of {argument} holds {codes[row]:.15g} in row "
-                f"{row}; it was {self.dtypes[column]} at fit, so {accepted} are accepted. Round "
-                "it, or pass floats to fit."
+                f"{row}; it was {self.dtypes[column]} before, so {accepted} are accepted. "
+                "Round it, or pass floats to fit."
             )
 
     def build(self, columns: Sequence[Array | Chosen], index: Any = None) -> Any:
